@@ -85,7 +85,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             it lists, and `flood` and `unchecked` about all that runs.
         what: the path, the host and the port, the port or the number of the process; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
-        saved: a copy of that in kaa's home, as it was when it was moved; empty if there is none.
+        saved: a copy of that in kaa's home, as it was when it was moved; ends with `/` if that is a directory; empty if
+            there is none.
     """
 
     kind: BlockedKind
@@ -148,6 +149,9 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     @property
     def way_back(self) -> str:
         """The shell command that puts back what was moved: commands may change what lies in the project meanwhile."""
+        if self.saved.endswith("/"):  # of a directory; only of the files whose content was known
+            kept, saved, what = (shlex.quote(path.rstrip("/")) for path in (self.kept_as, self.saved, self.what))
+            return f"cp -r {kept}/. {what} && cp -r {saved}/. {what}"
         if self.saved:
             return f"cp {shlex.quote(self.saved)} {shlex.quote(self.what)}"
         return f"{_MOVE} {shlex.quote(self.kept_as)} {shlex.quote(self.what)}"

@@ -17,6 +17,8 @@ from kaa.hands.guard.items import GuardedItem, kept_names
 _UNNAMED = getattr(os, "O_TMPFILE", 0)  # macOS has none: opening a directory for writing fails
 _MOUNTED = (errno.EROFS, errno.EBUSY, errno.EXDEV)
 _MAX_FINDINGS = 32  # that are told between two checks; the others are counted
+# Of those that are only counted: a user may have saved one of these files, and commands can write where it is now.
+_MAX_COUNTED_CONTENT = 4 * 1024 * 1024
 _FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
 # Of the same new name: its maker hopes for a reader in between. Editors gather changes for 75 to 100 ms.
 _REPEATED_FINDINGS = 4
@@ -37,6 +39,7 @@ class GuardFinding(NamedTuple):
         kind: as `kaa.workspace.blocked` has it: `git` if git writes would have to be allowed, else `protected`.
         content: of a file that was moved away, as far as the guard read it before, in base64; empty if it is not known.
         mode: the permission bits of that file.
+        below: where that file was below `path`, if that is a directory that stays; empty if it is the file itself.
     """
 
     path: str
@@ -45,6 +48,7 @@ class GuardFinding(NamedTuple):
     kind: str
     content: str = ""
     mode: int = 0o600
+    below: str = ""
 
 
 class FindingLog:
@@ -52,6 +56,8 @@ class FindingLog:
 
     def __init__(self) -> None:
         self._findings: list[GuardFinding] = []
+        self._counted: list[GuardFinding] = []  # those with content
+        self._room = _MAX_COUNTED_CONTENT
         self._count = 0  # since the last `forget_flood`, as the next one
         self._repeats = False
         self._times: dict[str, deque[float]] = {}  # when the same name appeared, also before the last check
@@ -86,6 +92,9 @@ class FindingLog:
             self._count += 1
             if self._count > _MAX_FINDINGS:
                 self._more += 1
+                if finding.content and len(finding.content) <= self._room:
+                    self._counted.append(finding)
+                    self._room -= len(finding.content)
             elif finding not in self._findings:
                 self._findings.append(finding)
             if appeared and self._count <= _FLOOD_FINDINGS:
@@ -93,12 +102,12 @@ class FindingLog:
                 times.append(time.monotonic())
                 self._repeats |= len(times) == _REPEATED_FINDINGS and times[-1] - times[0] < _REPEATED_SECONDS
 
-    def take(self) -> tuple[list[GuardFinding], int]:
-        """The findings since the last time, and how many more there were."""
+    def take(self) -> tuple[list[GuardFinding], list[GuardFinding], int]:
+        """The findings since the last time to tell, those to save only, and how many more there were than told."""
         with self._changing:
-            findings, more = self._findings, self._more
-            self._findings, self._more = [], 0
-        return findings, more
+            taken = self._findings, self._counted, self._more
+            self._findings, self._counted, self._more, self._room = [], [], 0, _MAX_COUNTED_CONTENT
+        return taken
 
 
 def move_away(directory: int, name: str, ending: str = "") -> str | None:

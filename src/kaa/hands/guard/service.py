@@ -264,12 +264,13 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
         case unknown:
             raise WireError(f"the guard knows no {unknown!r}")
     flooded = guard.findings.flooded
-    findings, more = guard.findings.take()
+    findings, counted, more = guard.findings.take()
     if flooded or text(frame.header, "op") != "news":
         guard.findings.forget_flood()
     return {
         "findings": [finding._asdict() for finding in findings],
         "more": more,
+        "saved": [finding._asdict() for finding in counted],
         "flooded": flooded,
         "stuck": bool(guard.stuck),
         "unheld": guard.take_unheld(),

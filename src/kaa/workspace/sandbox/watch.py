@@ -36,21 +36,30 @@ class GuardFinding(msgspec.Struct, frozen=True):
     kind: BlockedKind = "protected"
     content: bytes = b""
     mode: int = 0o600
+    below: str = ""
 
     def blocked(self, folder: str) -> Blocked:
         """The same as something that was blocked. `folder`: for its content, where commands cannot write."""
         if not self.kept_as:
             return Blocked("unmoved", self.path)
-        if not self.content or not folder:
+        if not folder or not (self.content or self.below):
             return Blocked(self.kind, self.path, self.kept_as)
-        from kaa.workspace.sandbox.saved_content import save_content  # lazy: the guard rarely moves anything
+        from kaa.workspace.sandbox.saved_content import (
+            save_below,
+            save_content,
+        )  # lazy: the guard rarely moves anything
 
-        return Blocked(self.kind, self.path, self.kept_as, save_content(folder, self.path, self.content, self.mode))
+        if self.below:
+            saved = save_below(folder, self.kept_as, self.below, self.content, self.mode)
+        else:
+            saved = save_content(folder, self.path, self.content, self.mode)
+        return Blocked(self.kind, self.path, self.kept_as, saved)
 
 
 class _Answer(msgspec.Struct, frozen=True):
     findings: tuple[GuardFinding, ...] = ()
     more: int = 0
+    saved: tuple[GuardFinding, ...] = ()
     flooded: bool = False
     stuck: bool = False
     unheld: bool = False
@@ -447,6 +456,8 @@ class GuardWatch:
         self._unheld = self._unheld or answer.unheld
         self.scans, self._discerns, self._is_calm = answer.scans, answer.discerns, answer.calm
         self._deliver(finding.blocked(self._saved) for finding in answer.findings)
+        for finding in answer.saved:
+            finding.blocked(self._saved)
         if answer.more:
             self._deliver([Blocked("more")])
         if answer.flooded:
