@@ -1,5 +1,6 @@
 """The guard as the brain sees it: served over a socket, with real files, real git and writers that do not wait."""
 
+import binascii
 import mmap
 import os
 import select
@@ -18,7 +19,7 @@ import pytest
 from kaa.hands import guard, wire
 from kaa.hands.digest import new_digest
 from kaa.hands.executed_names import CHOICES
-from kaa.hands.guard import directories, service, watcher
+from kaa.hands.guard import directories, git_directory, items, service, watcher
 from kaa.hands.guard.judged import JUDGES
 from kaa.hands.guard.quarantine import MountedError, move_away
 from kaa.hands.inotify import watches_of_user
@@ -567,6 +568,20 @@ def test_where_the_index_of_a_submodule_leads_is_guarded(project: Path, start: C
     assert list(brain.check()) == ["module/venv/x/y/.git/config"]
 
 
+@pytest.mark.parametrize("inner", ["v/x/y/z/w/u/t", "a/modules/b/modules/c/modules/d/modules/e/modules/f"])
+def test_a_submodule_with_a_long_name_is_guarded(project: Path, start: Callable[..., Brain], inner: str) -> None:
+    git = _repository(project / ".git")
+    for name in inner.split("/modules/"):
+        git = git / "modules" / name
+        git.mkdir(parents=True)
+        (git / "HEAD").write_text("ref: refs/heads/main\n")
+    brain = start(git_writable=True)
+
+    _write(git / "config", _EVIL)
+
+    assert list(brain.check()) == [f".git/modules/{inner}/config"]
+
+
 @_needs_git
 def test_the_repository_elsewhere_of_a_worktree_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
     allow = ("-c", "protocol.file.allow=always")
@@ -1083,6 +1098,212 @@ def test_a_git_file_that_points_elsewhere_is_moved_away(
     _write(project / "sub" / ".git", f"gitdir: {target}\n")
 
     assert brain.check() == {"sub/.git": "sub/.git.kaa-blocked"}
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        *("modules", "worktrees", "objects", "logs/x", "modules/m/lfs", "modules/m/objects", "modules/m/logs/a"),
+        *("worktrees/w/logs", "modules/m/modules", "modules/m/worktrees/w/refs", f"modules/{'x/' * 16}y"),
+    ],
+)
+def test_a_git_file_that_points_to_data_of_a_repository_is_moved_away(
+    project: Path, start: Callable[..., Brain], inner: str
+) -> None:
+    git = _repository(project / ".git")
+    for repository in ("modules/m", "modules/m/worktrees/w", "worktrees/w"):
+        (git / repository).mkdir(parents=True)
+        (git / repository / "HEAD").write_text("ref: refs/heads/main\n")
+    (project / "sub").mkdir()
+    brain = start(git_writable=True)
+
+    (git / inner).mkdir(parents=True, exist_ok=True)
+    (git / inner / "config").write_text(_EVIL)
+    _write(project / "sub" / ".git", f"gitdir: ../.git/{inner}\n")
+
+    assert brain.check()["sub/.git"] == "sub/.git.kaa-blocked"
+
+
+@pytest.mark.parametrize("inner", ["modules/m", "modules/a/b", "worktrees/w", "modules/m/worktrees/w", "modules/new"])
+def test_a_git_file_may_point_to_a_submodule_or_worktree(
+    project: Path, start: Callable[..., Brain], inner: str
+) -> None:
+    git = _repository(project / ".git")
+    for repository in ("modules/m", "modules/a/b", "modules/m/worktrees/w", "worktrees/w"):
+        (git / repository).mkdir(parents=True)
+        (git / repository / "HEAD").write_text("ref: refs/heads/main\n")
+    (project / "sub").mkdir()
+    brain = start(git_writable=True)
+
+    _write(project / "sub" / ".git", f"gitdir: ../.git/{inner}\n")
+
+    assert brain.check() == {}
+
+
+def test_the_content_of_all_that_is_moved_away_is_given_to_save(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+    for number in range(45):
+        _write(project / f"d{number:02}" / ".envrc", f"content {number}")
+
+    answer = brain.ask("check")
+
+    given = [*answer["findings"], *answer["saved"]]
+    contents = sorted(binascii.a2b_base64(finding["content"]).decode() for finding in given)
+    assert len(answer["findings"]) == 32
+    assert contents == sorted(f"content {number}" for number in range(45))
+
+
+def test_the_files_of_a_new_protected_directory_are_given_to_save(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+    for place in (project / ".vscode", project / "sub" / ".vscode"):
+        _write(place / "settings.json", "settings")
+        _write(place / "snippets" / "a", "snippet")
+
+    findings = brain.ask("check")["findings"]
+
+    assert {(finding["below"], binascii.a2b_base64(finding["content"])) for finding in findings} == {
+        ("settings.json", b"settings"),
+        ("snippets/a", b"snippet"),
+    }
+    assert len(findings) == 4
+
+
+def test_many_harmless_links_hide_nothing(project: Path, start: Callable[..., Brain]) -> None:
+    git = _repository(project / ".git")
+    for number in range(3000):
+        (git / "logs" / f"d{number}").mkdir(parents=True)
+        (git / "logs" / f"d{number}" / "HEAD").symlink_to("refs/heads/a")
+    brain = start(git_writable=True)
+
+    _write(git / "commondir", "../evil\n")
+
+    assert list(brain.check()) == [".git/commondir"]
+
+
+def test_many_files_in_a_protected_directory_hide_nothing(project: Path, start: Callable[..., Brain]) -> None:
+    claude = project / "sub" / ".claude"
+    for number in range(600):
+        (claude / "agents").mkdir(parents=True, exist_ok=True)
+        (claude / "agents" / f"a{number}.md").write_text("mine")
+    deep = claude / "skills" / "x" / "scripts" / "y" / "z"
+    deep.mkdir(parents=True)
+    (deep / "run.sh").write_text("mine")
+    brain = start()
+
+    _write(claude / "settings.local.json", "evil")
+    (deep / "run.sh").write_text("evil")
+
+    assert sorted(brain.check()) == ["sub/.claude/settings.local.json", "sub/.claude/skills/x/scripts/y/z/run.sh"]
+    assert (deep / "run.sh").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["skills/evil", "commands/evil"])
+def test_a_link_in_a_protected_directory_is_in_force_under_no_name(
+    project: Path, start: Callable[..., Brain], name: str
+) -> None:
+    claude = project / "sub" / ".claude"
+    for folder in ("skills/ok", "commands"):
+        (claude / folder).mkdir(parents=True)
+        (claude / folder / "SKILL.md").write_text("mine")
+    (project / "evil").mkdir()
+    (project / "evil" / "SKILL.md").write_text("evil")
+    brain = start()
+
+    (claude / name).symlink_to(project / "evil")
+
+    assert brain.check() == {f"sub/.claude/{name}": f"sub/.claude.kaa-blocked/{name}"}
+    assert not [path for path in claude.rglob("*") if path.is_symlink()]
+    assert (claude / "skills" / "ok" / "SKILL.md").read_text() == "mine"
+    assert (project / "sub" / ".claude.kaa-blocked" / name).is_symlink()
+
+
+def test_more_files_than_can_be_checked_take_the_directory_with_them(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(items, "MAX_FILES", 8)
+    (project / "sub" / ".claude").mkdir(parents=True)
+    for number in range(6):
+        (project / "sub" / ".claude" / f"a{number}").write_text("mine")
+    brain = start()
+
+    stage = project.parent / "stage" / ".claude"
+    shutil.copytree(project / "sub" / ".claude", stage)
+    (stage / "z").write_text("evil")
+    shutil.rmtree(project / "sub" / ".claude")
+    stage.rename(project / "sub" / ".claude")
+
+    assert brain.check()["sub/.claude"] == "sub/.claude.kaa-blocked"
+
+
+def test_what_is_moved_away_in_a_repository_cannot_be_the_name_of_a_branch(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_directory, "_MAX_DEPTH", 6)
+    git = _repository(project / ".git")
+    (git / "info").mkdir()
+    (git / "logs").mkdir()
+    brain = start(git_writable=True)
+
+    deep = project.parent / "stage" / "deep"
+    (deep / "a" / "b" / "c" / "d" / "e" / "f" / "g").mkdir(parents=True)
+    deep.rename(git / "logs" / "deep")
+
+    [moved] = brain.check().values()
+    assert moved.endswith(".kaa-blocked.lock")  # git-check-ref-format(1): no part of a name ends so
+    assert (git / "info").is_dir()
+
+
+def test_the_other_directories_of_a_repository_are_looked_at_before_those_of_branches(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_directory, "_MAX_DIRECTORIES", 16)
+    git = _repository(project / ".git")
+    (git / "info").mkdir()
+    (git / "logs").mkdir()
+    brain = start(git_writable=True)
+
+    many = project.parent / "stage" / "many"
+    for number in range(20):
+        (many / str(number)).mkdir(parents=True)
+    many.rename(git / "logs" / "many")
+
+    moved = brain.check()
+    assert moved
+    assert all(path.startswith(".git/logs/") for path in moved)
+    assert all(path.endswith(".lock") for path in moved.values())
+
+
+@_needs_git
+def test_the_repository_elsewhere_is_guarded_while_something_is_missing_in_it(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    main = project.parent / "main"
+    _git("init", str(main), cwd=project)
+    _git("commit", "--allow-empty", "-m", "x", cwd=main)
+    _git("worktree", "add", str(project), cwd=main)
+    brain = start(git_writable=True)
+
+    (main / ".git" / "HEAD").rename(main / ".git" / "index.x")
+    (main / ".git" / "commondir").write_text("logs/evil\n")
+    meanwhile = brain.check()
+    (main / ".git" / "index.x").rename(main / ".git" / "HEAD")
+
+    assert "../main/.git/commondir" in {**meanwhile, **brain.check()}
+    assert not (main / ".git" / "commondir").exists()
+
+
+def test_a_bare_repository_is_guarded_while_something_was_missing_in_it(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    bare = _repository(project / "bare.git")
+    brain = start(git_writable=True)
+
+    (bare / "HEAD").rename(bare / "index.x")
+    _write(bare / "commondir", "logs/evil\n")
+    meanwhile = brain.check()
+    (bare / "index.x").rename(bare / "HEAD")
+
+    assert list({**meanwhile, **brain.check()}) == ["bare.git/commondir"]
 
 
 def test_a_git_link_is_moved_away(project: Path, start: Callable[..., Brain]) -> None:

@@ -15,7 +15,7 @@ from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
 
 _PRUNED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", "site-packages"})
 _MAX_DIRECTORIES = 2000  # about 10 ms; repositories beyond are left to the guard
-_MODULE_DEPTH = 4  # names of submodules may have slashes
+_MODULE_DEPTH = 16  # names of submodules have slashes, and are as deep as their working trees
 _MAX_FILE_BYTES = 64 * 1024
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence, Set
 
 from kaa.hands.digest import new_digest
-from kaa.hands.guard.items import MAX_FILES, GuardedItem, Items
+from kaa.hands.guard.items import GuardedItem, Items
 from kaa.hands.guard.subjects import Known, Subject
 
 _MAX_REMEMBERED_BYTES = 16 * 1024  # of a file to put back; more than any configuration has
@@ -91,11 +91,8 @@ class Baseline:
 
 def harmful_paths(before: Items, items: Items) -> Sequence[str]:
     """Paths of the items that are more dangerous than what was there before."""
-    known = len(before) < MAX_FILES  # else not everything of it was noted
     return sorted(
-        path
-        for path, item in items.items()
-        if (item.dangers - before[path].dangers if path in before else known and item.dangers)
+        path for path, item in items.items() if item.dangers - (before[path].dangers if path in before else frozenset())
     )
 
 

@@ -10,11 +10,13 @@ import os
 from collections.abc import Callable, Iterator
 
 from kaa.hands.below import RootDirectory, reach_below
-from kaa.hands.guard.items import MAX_DEPTH, MAX_FILES, OpenedItem, kept_names, names_in, opened
+from kaa.hands.guard.items import OpenedItem, kept_names, names_in, opened
 from kaa.hands.guard.quarantine import MountedError, exists, rename
 from kaa.hands.guard.subjects import Subject
 
 _MAX_TAKEN_FILES = 32  # out of one directory at a time; one with more is moved away as a whole
+_MAX_NAMES = 512  # to look at in one that stays
+_MAX_DEPTH = 4  # of one that stays
 _MAX_DIRECTORIES = 32  # in one that stays: each takes a watch, and nobody is to use up all of them
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -32,7 +34,7 @@ def files_in(directory: int, name: str, watch: Callable[[int], bool]) -> list[st
         cannot be watched.
     """
     found: list[str] = []
-    remaining, directories = MAX_FILES, 0
+    remaining, directories = _MAX_NAMES, 0
 
     def collect(directory: int, name: str, path: str, depth: int) -> bool:
         nonlocal remaining, directories
@@ -47,7 +49,7 @@ def files_in(directory: int, name: str, watch: Callable[[int], bool]) -> list[st
                 return False
             names = names_in(item.descriptor)
             remaining -= len(names)
-            if remaining <= 0 or (names and depth == MAX_DEPTH):
+            if remaining <= 0 or (names and depth == _MAX_DEPTH):
                 return False
             return all(collect(item.descriptor, one, f"{path}/{one}" if path else one, depth + 1) for one in names)
 

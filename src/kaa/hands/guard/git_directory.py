@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, reach_below
 from kaa.hands.git_names import is_trial
-from kaa.hands.guard.items import GIT_LINK, GuardedItem, Items, Plain, Watch
+from kaa.hands.guard.items import GIT_LINK, MANY_GIT_DIRECTORIES, TOO_MUCH, GuardedItem, Items, Plain, Watch
 
 _MAX_DIRECTORIES = 8192  # of one git directory: 30 us each
 _MAX_DEPTH = 48  # below it; so many are open at a time, and the soft limit may be 256
+_GROWING = {"refs": 1, "logs": 2}  # with branches, however many: looked at last, lest the others are too many
 _OBJECTS = "objects"
 _STORES = frozenset(("lfs/objects", "annex/objects"))
 _LOOSE = re.compile("objects/[0-9a-f]{2}")
@@ -66,14 +67,13 @@ def note_all_links(items: Items, top: GitDirectory, watch: Watch, without: Calla
 
     def collect(at: GitDirectory, path: str, depth: int) -> None:
         nonlocal remaining
-        for name in note_links(items, at):
+        for name in sorted(note_links(items, at), key=lambda name: (_GROWING.get(name, 0), name)):
             inner = f"{path}/{name}" if path else name
             if without(inner):
                 continue
             remaining -= 1
             if remaining <= 0 or depth == _MAX_DEPTH:
-                reason = "it is in a repository with more directories than can be checked for links"
-                items[at.inside(name)] = GuardedItem(frozenset({"too much"}), reason)
+                items[at.inside(name)] = GuardedItem(TOO_MUCH, MANY_GIT_DIRECTORIES)
                 continue
             with reach_below(RootDirectory("", at.directory), name) as directory:
                 if directory is not None:  # else it is gone, or exchanged: that is another event
@@ -117,7 +117,8 @@ def note_links(items: Items, place: GitDirectory) -> list[str]:
         with os.scandir(place.directory) as entries:
             for entry in entries:
                 if entry.is_symlink():
-                    items.setdefault(place.inside(entry.name), _link(place, entry.name))
+                    if (link := _link(place, entry.name)).dangers:
+                        items.setdefault(place.inside(entry.name), link)
                 elif entry.is_dir(follow_symlinks=False):
                     below.append(entry.name)
     except OSError as error:

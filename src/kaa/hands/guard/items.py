@@ -19,8 +19,8 @@ from kaa.hands.git_state import Judge
 
 MAX_CONTENT_BYTES = 128 * 1024  # of a file that can be put back, and of a configuration that is judged
 _MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory
-MAX_FILES = 512  # of one guarded directory
-MAX_DEPTH = 4  # of one guarded directory
+MAX_FILES = 2048  # of one guarded directory: each takes 50 us to read
+MAX_DEPTH = 16  # of one guarded directory, of which so many are open at a time
 _MAX_EXCHANGES = 16  # of a file for a link and back, while one is opened
 _EXCHANGED = (errno.ELOOP, errno.EINVAL, errno.ENXIO)
 _KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?(\.lock)?")
@@ -80,8 +80,13 @@ class GuardedItem(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """Of the name under which it is kept: git takes no name with this one for a branch whose log is a link."""
-        return ".lock" if self.reason == GIT_LINK else ""
+        """Of the name under which it is kept: git takes no name with this one for a branch whose log it would write."""
+        return ".lock" if self.reason in (GIT_LINK, MANY_GIT_DIRECTORIES) else ""
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is no file or directory but leads to one, or cannot be read."""
+        return any(danger.startswith("-> ") for danger in self.dangers)
 
     @property
     def has_other_names(self) -> bool:
@@ -108,7 +113,10 @@ class GuardedItem(NamedTuple):
 
 
 GIT_LINK = "git would write or read other files through it"
+MANY_GIT_DIRECTORIES = "it is in a repository with more directories than can be checked for links"
 PROTECTED_REASON = "other programs execute or obey it when the project is opened"
+TOO_MUCH = frozenset({"too much"})
+"""The danger of a directory with more in it than can be checked: nobody looks at the rest."""
 _DIRECTORY = "a directory"
 _OTHER_NAMES = "another name"
 Items: TypeAlias = dict[str, GuardedItem]  # by path below the guarded name, which itself is ""
@@ -238,9 +246,11 @@ def protected_items(directory: int, name: str, watch: Watch) -> Items:
                 items[path] = item if room >= 0 else item._replace(content=None)
                 return
             items[path] = GuardedItem(frozenset({_DIRECTORY}) if not path else frozenset(), reason)
-            for entry in names_in(found.descriptor) if depth < MAX_DEPTH else ():
+            for entry in (names := names_in(found.descriptor)) if depth < MAX_DEPTH else ():
                 if len(items) < MAX_FILES:
                     collect(found.descriptor, entry, f"{path}/{entry}" if path else entry, depth + 1)
+            if names and (depth == MAX_DEPTH or len(items) >= MAX_FILES):
+                items[path] = items[path]._replace(dangers=items[path].dangers | TOO_MUCH)
 
     collect(directory, name, "", 0)
     return items

@@ -9,6 +9,8 @@ from kaa.hands.git_state import Judge
 from kaa.hands.guard.items import (
     MAX_DEPTH,
     MAX_FILES,
+    TOO_MUCH,
+    GuardedItem,
     Items,
     OpenedItem,
     Watch,
@@ -70,10 +72,13 @@ def _collect(directory: int, name: str, path: str, judges: _Judges, items: Items
         elif not found.is_file:
             everything = judges if "" in judges else None
             watch(found.descriptor, None if everything else frozenset(path.partition("/")[0] for path in judges))
-            for inner in names_in(found.descriptor) if path.count("/") < MAX_DEPTH else ():
-                below = everything or _below(judges, inner)
-                if below and len(items) < MAX_FILES:
-                    _collect(found.descriptor, inner, f"{path}/{inner}" if path else inner, below, items, watch)
+            for inner in names_in(found.descriptor):
+                if not (below := everything or _below(judges, inner)):
+                    continue
+                if len(items) >= MAX_FILES or path.count("/") >= MAX_DEPTH:
+                    items[path] = GuardedItem(TOO_MUCH, "it has more files than can be checked")
+                    return
+                _collect(found.descriptor, inner, f"{path}/{inner}" if path else inner, below, items, watch)
         elif judge := judges.get(""):
             watch(found.descriptor, None)
             items[path] = file_item(found, _REASON, judge)

@@ -5,9 +5,9 @@ import os
 
 from kaa.hands.below import is_below
 from kaa.hands.guard.directories import GuardedDirectories
-from kaa.hands.guard.items import GuardedItem, Items, Plain, is_kept_name, names_in, protected_items
+from kaa.hands.guard.items import GuardedItem, Items, Plain, names_in, protected_items
 from kaa.hands.guard.judged import judged_items
-from kaa.hands.guard.repository import MAX_MODULE_DEPTH, bare_repository_items, repository_items
+from kaa.hands.guard.repository import bare_repository_items, collects, repository_items
 from kaa.hands.guard.subjects import GIT, Directory, Inside, Subject
 from kaa.hands.protected import is_judged_name
 
@@ -39,7 +39,8 @@ class Judge:
             self._directories.watch(descriptor, Inside(subject, names))
 
         if not subject.name:
-            return bare_repository_items(directory, subject.path, watch, self._is_in_root)
+            is_known = subject in self._directories.elsewhere
+            return bare_repository_items(directory, subject.path, watch, self._is_in_root, is_known=is_known)
         if is_judged_name(subject.name) and subject.path.casefold() not in self._directories.named:
             return judged_items(directory, subject.name, watch)
         if not subject.is_git:
@@ -71,11 +72,11 @@ class Judge:
             if is_below(repository, top):
                 directory = Directory(root, repository[len(top) + 1 :])
                 is_watched = directory.is_watched or self._directories.is_linked(directory)
-                return is_watched and _is_collected(inner)
+                return is_watched and collects(os.path.join(repository, GIT), inner)
         for elsewhere in self._directories.elsewhere:
             top = os.path.realpath(elsewhere.path)
             if is_below(target, top):
-                return _is_collected(target[len(top) + 1 :])
+                return collects(top, target[len(top) + 1 :])
         return False
 
 
@@ -84,13 +85,3 @@ def _head(directory: int) -> str:
     with contextlib.suppress(OSError):
         return next((name for name in names_in(directory) if name.casefold() == "head"), "HEAD")
     return "HEAD"
-
-
-def _is_collected(inner: str) -> bool:
-    """Whether a path in a git directory is that of a worktree or submodule that is looked at.
-
-    What the guard keeps in there is not.
-    """
-    kind, *names = inner.split("/")
-    is_near = len(names) <= MAX_MODULE_DEPTH and not any(map(is_kept_name, names))
-    return kind in ("modules", "worktrees") and is_near

@@ -21,6 +21,7 @@ from kaa.hands.guard.git_directory import GitDirectory, is_store, note_all_links
 from kaa.hands.guard.items import (
     MAX_CONTENT_BYTES,
     MAX_FILES,
+    TOO_MUCH,
     GuardedItem,
     Items,
     OpenedItem,
@@ -28,6 +29,7 @@ from kaa.hands.guard.items import (
     UnopenedItem,
     Watch,
     file_item,
+    is_kept_name,
     names_in,
     opened,
     whatever,
@@ -35,7 +37,7 @@ from kaa.hands.guard.items import (
 from kaa.hands.policy import TEMPORARY
 
 UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that would be all right elsewhere
-MAX_MODULE_DEPTH = 4  # names of submodules may have slashes
+_MAX_MODULE_DEPTH = 16  # names of submodules have slashes; a `.git` that leads to a deeper one is moved away
 _CONFIGURATIONS = ("config", "config.worktree")
 _INDEX = "index"
 # Where the `.git` of a worktree of kaa's is (`kaa.shell.worktrees.registry`), which commands of a project cannot write.
@@ -105,7 +107,9 @@ def repository_items(
     return items
 
 
-def bare_repository_items(directory: int, path: str, watch: Watch, is_ours: Callable[[str], bool]) -> Items:
+def bare_repository_items(
+    directory: int, path: str, watch: Watch, is_ours: Callable[[str], bool], *, is_known: bool = False
+) -> Items:
     """What git executes or obeys of an open directory, if that has the layout of a bare repository.
 
     Args:
@@ -113,9 +117,10 @@ def bare_repository_items(directory: int, path: str, watch: Watch, is_ours: Call
         path: of it, absolute.
         watch: see `GuardWatch`.
         is_ours: says whether commands may write at an absolute path.
+        is_known: it is a repository, also while something is missing in it that a command has put elsewhere.
     """
     items: Items = {}
-    if looks_bare(names_in(directory)):
+    if is_known or looks_bare(names_in(directory)):
         git = GitDirectory(directory, "", absolute=path)
         _Collection(items, watch, lambda _: True, directory, is_ours).collect(git)
     return items
@@ -125,6 +130,37 @@ def looks_bare(names: Iterable[str]) -> bool:
     """Whether git would take a directory with these names for a repository (is_git_directory in setup.c)."""
     names = set(map(str.casefold, names))
     return "head" in names and ("commondir" in names or {"objects", "refs"} <= names)
+
+
+def collects(git: str, inner: str) -> bool:
+    """Whether what is at a path in a git directory is collected as a worktree's or submodule's git directory.
+
+    Other directories in there hold data, and git would obey a repository in them that nobody looks at. So is it with
+    what the guard keeps in there.
+
+    Args:
+        git: a git directory that is collected, absolute.
+        inner: a path in it.
+    """
+    depth, names = 0, inner.split("/")
+    if any(map(is_kept_name, names)):
+        return False
+    while names:
+        kind, *names = names
+        git = os.path.join(git, kind)
+        if kind == "worktrees" and names and depth < _MAX_MODULE_DEPTH:
+            git, depth = os.path.join(git, names.pop(0)), depth + 1
+        elif kind == "modules" and names:
+            git = os.path.join(git, names.pop(0))
+            depth += 1
+            while names and not os.path.lexists(os.path.join(git, "HEAD")):
+                git = os.path.join(git, names.pop(0))
+                depth += 1
+        else:
+            return False
+        if depth > _MAX_MODULE_DEPTH:
+            return False
+    return True
 
 
 class _Collection:
@@ -341,7 +377,7 @@ class _Collection:
         with self._subdirectory(place.directory, "worktrees", path) as worktrees:
             for name in self._up_to_limit(names_in(worktrees), path):
                 with self._subdirectory(worktrees, name, f"{path}/{name}") as tree:
-                    if tree is not None and place.depth < MAX_MODULE_DEPTH:
+                    if tree is not None and place.depth < _MAX_MODULE_DEPTH:
                         absolute = os.path.join(place.absolute, "worktrees", name)
                         self.collect(
                             GitDirectory(
@@ -356,7 +392,7 @@ class _Collection:
 
     def _submodules(self, place: GitDirectory, depth: int) -> None:
         """Add git directories that may be some levels below, because names of submodules may have slashes."""
-        for name in self._up_to_limit(names_in(place.directory) if depth <= MAX_MODULE_DEPTH else [], place.path):
+        for name in self._up_to_limit(names_in(place.directory) if depth <= _MAX_MODULE_DEPTH else [], place.path):
             with self._subdirectory(place.directory, name, place.inside(name)) as directory:
                 if directory is None:
                     continue
@@ -373,7 +409,7 @@ class _Collection:
         for name in filter(wanted, names):
             if len(self._items) >= MAX_FILES:
                 reason = "it has more of what git executes or obeys than can be checked"
-                self._items[path] = GuardedItem(frozenset({"too much"}), reason)
+                self._items[path] = GuardedItem(TOO_MUCH, reason)
                 return
             yield name
 

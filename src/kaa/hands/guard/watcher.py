@@ -253,8 +253,10 @@ class Guard:
         """Move away something of a new name at the top; all of it without a path."""
         root = subject.directory.root
         absolute = os.path.join(subject.path, path).rstrip("/")
-        identity = _identity(absolute)
-        item = None if path else content_at(root.descriptor, subject.name)
+        identity, item = _identity(absolute), None
+        parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
+        with contextlib.suppress(OSError), reach_below(root, parent) as directory:
+            item = None if directory is None else content_at(directory, name)
         try:
             if path:
                 kept: str | None = self._emptied.take_out(subject, root.descriptor, path)
@@ -265,7 +267,7 @@ class Guard:
         if kept is not None:
             beside = os.path.join(root.path, kept)
             self._note_kept(beside, identity)
-            finding = GuardFinding(subject.path, beside, PROTECTED_REASON, "protected", *encoded(item))
+            finding = GuardFinding(subject.path, beside, PROTECTED_REASON, "protected", *encoded(item), path)
             self.findings.add(finding, appeared=absolute)
 
     def close(self) -> None:
@@ -452,10 +454,7 @@ class Guard:
                 self._baseline.accept(subject, path, item)
                 return
             try:
-                if look.is_emptied:
-                    beside: str | None = self._emptied.take_out(subject, directory, path)
-                else:
-                    beside = move_away(descriptor, name, item.ending)
+                beside = self._moved_away(look, path, directory, descriptor)
             except MountedError:
                 if not look.released:
                     self.stuck.add(subject)
@@ -472,15 +471,42 @@ class Guard:
                 if beside is None:
                     self._baseline.accept(subject, path, item)
                     return
-                kept = os.path.join(os.path.dirname(moved), beside)
+                kept = beside
                 self._note_kept(kept, identity)
                 if restorable := self._baseline.take_former(subject, path):
                     restored = put_back(descriptor, name, restorable)
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
         is_new = former is None if look.is_emptied else not path and not look.before
         # Commands can write what was moved away: what the user saved meanwhile would be lost with it.
-        content = encoded(item if kept and not look.is_emptied else None)
-        self.findings.add(GuardFinding(moved, kept, why, kind, *content), appeared=absolute if is_new else "")
+        content = encoded(item if kept else None)
+        below = path if look.is_emptied else ""
+        self.findings.add(GuardFinding(moved, kept, why, kind, *content, below), appeared=absolute if is_new else "")
+
+    def _moved_away(self, look: "_Look", path: str, directory: int, parent: int) -> str | None:
+        """Move an item of a subject away.
+
+        Args:
+            look: at the subject.
+            path: of the item, below the subject.
+            directory: the open directory in which the subject is.
+            parent: the open directory in which the item is.
+
+        Returns:
+            Where it is now, absolute; None if no command can have changed it.
+
+        Raises:
+            MountedError: a mount keeps it.
+            OSError: it is gone, or still there.
+        """
+        subject, item = look.subject, look.items[path]
+        # In a directory such as `skills` a link counts under every name.
+        if look.is_emptied or (path and item.is_link and not subject.is_git):
+            beside = self._emptied.take_out(subject, directory, path)
+            top = os.path.join(os.path.dirname(subject.path), beside)
+            return top if look.is_emptied else os.path.join(top, path)
+        absolute = os.path.join(subject.path, path).rstrip("/")
+        kept = move_away(parent, os.path.basename(absolute), item.ending)
+        return None if kept is None else os.path.join(os.path.dirname(absolute), kept)
 
     @contextlib.contextmanager
     def _reached(self, look: "_Look") -> Iterator[int]:
