@@ -1153,6 +1153,16 @@ def test_the_content_of_all_that_is_moved_away_is_given_to_save(project: Path, s
     assert contents == sorted(f"content {number}" for number in range(45))
 
 
+def test_the_content_of_a_long_file_is_given_to_save(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+    content = "export A=1\n" * 50_000
+    _write(project / "sub" / ".envrc", content)
+
+    [finding] = brain.ask("check")["findings"]
+
+    assert binascii.a2b_base64(finding["content"]).decode() == content
+
+
 def test_the_files_of_a_new_protected_directory_are_given_to_save(project: Path, start: Callable[..., Brain]) -> None:
     brain = start()
     for place in (project / ".vscode", project / "sub" / ".vscode"):

@@ -13,7 +13,7 @@ from kaa.hands.below import NOTHING_THERE, RootDirectory, reach_below
 from kaa.hands.git_names import is_trial
 from kaa.hands.guard.items import GIT_LINK, MANY_GIT_DIRECTORIES, TOO_MUCH, GuardedItem, Items, Plain, Watch
 
-_MAX_DIRECTORIES = 8192  # of one git directory: 30 us each
+_MAX_DIRECTORIES = 16_384  # of one git directory: 30 us each
 _MAX_DEPTH = 48  # below it; so many are open at a time, and the soft limit may be 256
 _GROWING = {"refs": 1, "logs": 2}  # with branches, however many: looked at last, lest the others are too many
 _OBJECTS = "objects"

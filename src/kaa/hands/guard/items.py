@@ -18,6 +18,7 @@ from kaa.hands.digest import new_digest
 from kaa.hands.git_state import Judge
 
 MAX_CONTENT_BYTES = 128 * 1024  # of a file that can be put back, and of a configuration that is judged
+MAX_SAVED_BYTES = 1024 * 1024  # of a file that is moved away and was perhaps the user's
 _MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory
 MAX_FILES = 2048  # of one guarded directory: each takes 50 us to read
 MAX_DEPTH = 16  # of one guarded directory, of which so many are open at a time
@@ -285,10 +286,13 @@ def file_item(
     return GuardedItem(dangers, reason, kept, stat.S_IMODE(found.status.st_mode))
 
 
-def content_at(directory: int, name: str) -> GuardedItem | None:
-    """The file under a name in an open directory; None if there is no file."""
+def content_at(directory: int, name: str, max_bytes: int) -> GuardedItem | None:
+    """The file under a name in an open directory, with its content; None if there is no file, or a longer one."""
     with opened(name, directory) as found:
-        return file_item(found, PROTECTED_REASON) if isinstance(found, OpenedItem) and found.is_file else None
+        if not isinstance(found, OpenedItem) or not found.is_file or found.status.st_size > max_bytes:
+            return None
+        content = os.pread(found.descriptor, max_bytes, 0)
+        return GuardedItem(frozenset(), PROTECTED_REASON, content, stat.S_IMODE(found.status.st_mode))
 
 
 def encoded(item: GuardedItem | None) -> tuple[str, int]:

@@ -17,8 +17,9 @@ from kaa.hands.guard.items import GuardedItem, kept_names
 _UNNAMED = getattr(os, "O_TMPFILE", 0)  # macOS has none: opening a directory for writing fails
 _MOUNTED = (errno.EROFS, errno.EBUSY, errno.EXDEV)
 _MAX_FINDINGS = 32  # that are told between two checks; the others are counted
-# Of those that are only counted: a user may have saved one of these files, and commands can write where it is now.
-_MAX_COUNTED_CONTENT = 4 * 1024 * 1024
+# Of all of them, in base64: the user may have saved one of these files, and commands can write where it is. The answer
+# has to fit into a frame (`kaa.hands.wire.MAX_HEADER_BYTES`).
+_MAX_CONTENT = 10 * 1024 * 1024
 _FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
 # Of the same new name: its maker hopes for a reader in between. Editors gather changes for 75 to 100 ms.
 _REPEATED_FINDINGS = 4
@@ -57,7 +58,7 @@ class FindingLog:
     def __init__(self) -> None:
         self._findings: list[GuardFinding] = []
         self._counted: list[GuardFinding] = []  # those with content
-        self._room = _MAX_COUNTED_CONTENT
+        self._room = _MAX_CONTENT
         self._count = 0  # since the last `forget_flood`, as the next one
         self._repeats = False
         self._times: dict[str, deque[float]] = {}  # when the same name appeared, also before the last check
@@ -90,11 +91,13 @@ class FindingLog:
         """
         with self._changing:
             self._count += 1
+            if len(finding.content) > self._room:
+                finding = finding._replace(content="")
+            self._room -= len(finding.content)
             if self._count > _MAX_FINDINGS:
                 self._more += 1
-                if finding.content and len(finding.content) <= self._room:
+                if finding.content:
                     self._counted.append(finding)
-                    self._room -= len(finding.content)
             elif finding not in self._findings:
                 self._findings.append(finding)
             if appeared and self._count <= _FLOOD_FINDINGS:
@@ -106,7 +109,7 @@ class FindingLog:
         """The findings since the last time to tell, those to save only, and how many more there were than told."""
         with self._changing:
             taken = self._findings, self._counted, self._more
-            self._findings, self._counted, self._more, self._room = [], [], 0, _MAX_COUNTED_CONTENT
+            self._findings, self._counted, self._more, self._room = [], [], 0, _MAX_CONTENT
         return taken
 
 

@@ -11,7 +11,16 @@ from kaa.hands.guard.baseline import Baseline, harmful_paths
 from kaa.hands.guard.directories import GuardedDirectories
 from kaa.hands.guard.emptying import EmptiedDirectories, files_in
 from kaa.hands.guard.held import TrustedMounts
-from kaa.hands.guard.items import PROTECTED_REASON, Items, WrittenFile, content_at, encoded, have_content, is_kept_name
+from kaa.hands.guard.items import (
+    MAX_SAVED_BYTES,
+    PROTECTED_REASON,
+    Items,
+    WrittenFile,
+    content_at,
+    encoded,
+    have_content,
+    is_kept_name,
+)
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY
@@ -256,7 +265,7 @@ class Guard:
         identity, item = _identity(absolute), None
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         with contextlib.suppress(OSError), reach_below(root, parent) as directory:
-            item = None if directory is None else content_at(directory, name)
+            item = None if directory is None else content_at(directory, name, MAX_SAVED_BYTES)
         try:
             if path:
                 kept: str | None = self._emptied.take_out(subject, root.descriptor, path)
@@ -453,6 +462,7 @@ class Guard:
                 # Since before any command ran: the user changed it.
                 self._baseline.accept(subject, path, item)
                 return
+            saved = encoded(item if item.content is not None else content_at(descriptor, name, MAX_SAVED_BYTES))
             try:
                 beside = self._moved_away(look, path, directory, descriptor)
             except MountedError:
@@ -478,7 +488,7 @@ class Guard:
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
         is_new = former is None if look.is_emptied else not path and not look.before
         # Commands can write what was moved away: what the user saved meanwhile would be lost with it.
-        content = encoded(item if kept else None)
+        content = saved if kept else encoded(None)
         below = path if look.is_emptied else ""
         self.findings.add(GuardFinding(moved, kept, why, kind, *content, below), appeared=absolute if is_new else "")
 
