@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kaa.ext.conversation_session import ConversationSession
     from kaa.ext.features import Features
     from kaa.ext.flags import FlagValue
-    from kaa.ext.navigation import SessionChanges
+    from kaa.ext.navigation import SessionChanges, Since
     from kaa.ext.registration.settings import SettingsT
     from kaa.ext.scope import Scope
     from kaa.ext.session_services import SessionNaming
@@ -124,7 +124,7 @@ class ConversationControl(Protocol):
         """See `ConversationActions.other_files`."""
         ...
 
-    async def changes(self) -> "SessionChanges":
+    async def changes(self, since: "Since") -> "SessionChanges":
         """See `ConversationActions.changes`."""
         ...
 
@@ -255,13 +255,17 @@ class ConversationActions(Protocol):
         """What is to be done about changes to files that a step of a plan does not name (`plan` in settings.json)."""
         return self._controlled().other_files
 
-    async def changes(self) -> "SessionChanges":
+    async def changes(self, *, since: "Since" = "start") -> "SessionChanges":
         """What the session did to files until now, on the current branch, also within a run.
+
+        Args:
+            since: what the present files are compared with: those at the start of the session, or before the last
+                message of the person's.
 
         Raises:
             CommandError: that is not known; the message says why.
         """
-        return await self._controlled().changes()
+        return await self._controlled().changes(since)
 
     def flag(self, name: str) -> "FlagValue | None":
         """The value of an option of the command line that `ExtensionAPI.flag` added.

@@ -1,13 +1,17 @@
 """Where a conversation can go on: at another place of its session, or in another session."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
 
 if TYPE_CHECKING:
     from kaa.session.outline import Outline
     from kaa.workspace.checkpoints.plans import FileDifference
+
+
+# What the present files are compared with: those at the start of the session, or before the person's last message.
+Since: TypeAlias = Literal["start", "message"]
 
 
 class PersonsMessage(Protocol):

@@ -14,7 +14,7 @@ from kaa.core.events import AgentEnd, BranchChanged, Event
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError
 from kaa.ext.hooks import NavigationRequest
-from kaa.ext.navigation import SessionChanges
+from kaa.ext.navigation import SessionChanges, Since
 from kaa.session.as_user_message import origin_of
 from kaa.session.entries import SPEAKING, CustomMessage, Entry, Label, MessageEntry
 from kaa.session.file.jsonl import UNREADABLE
@@ -339,17 +339,27 @@ class Navigation:
         except AgentBusyError as error:
             raise CommandError("the agent works: wait until it is done, or stop it") from error
 
-    async def changes(self) -> SessionChanges:
+    async def changes(self, *, since: Since = "start") -> SessionChanges:
         """What the session did to files until now, on the current branch.
+
+        Args:
+            since: what the present files are compared with: those at the start of the session, or before the last
+                message of the person's.
 
         Raises:
             CommandError: that is not known; the message says why.
             SessionWriteError: the session can no longer be written.
         """
         try:
-            return await self.files.since_start()
+            return await self.files.since(self._before_last_message() if since == "message" else None)
         except OSError as error:
             raise CommandError(f"the project cannot be compared: {error.strerror or error}") from error
+
+    def _before_last_message(self) -> str | None:
+        """The entry before the last message of the person's; None if there is no such entry."""
+        path = self._store.tree.path()
+        said = next((node for node in reversed(path) if self._user_message(node) is not None), None)
+        return None if said is None or said.parent is None else said.parent.id
 
     def label_here(self, text: str) -> None:
         """Give the last thing said a name; an empty text takes it away.

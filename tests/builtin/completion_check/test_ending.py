@@ -30,6 +30,8 @@ class Played:
         told: what hooks told the model.
         verdicts: what the check kept in the session.
         ran: the commands, in their order.
+        effects: what commands do to files, by command: the new content by path, None for a file that they remove.
+        endless: commands that do not end.
     """
 
     def __init__(self, stage: Stage) -> None:
@@ -40,6 +42,8 @@ class Played:
         self.ran: list[str] = []
         self.results: dict[str, list[CommandResult]] = {}
         self.observe: Callable[[CommandRequest], None] = lambda _command: None
+        self.effects: dict[str, dict[str, bytes | None]] = {}
+        self.endless: set[str] = set()
 
     @property
     def requests(self) -> int:
@@ -60,10 +64,17 @@ class Played:
         self.stage.play(scene, ConversationOptions(model="m", approvals="auto"))
         return self
 
-    def _run(self, command: CommandRequest) -> CommandResult:
+    async def _run(self, command: CommandRequest) -> CommandResult:
         if len(command.argv) == 3:  # a call of bash; what kaa wants to know has other forms
             self.ran.append(command.argv[-1])
             self.observe(command)
+        for path, content in self.effects.get(command.argv[-1], {}).items():
+            if content is None:
+                self.stage.workspace.erase(path)
+            else:
+                await self.stage.workspace.write(path, content)
+        if command.argv[-1] in self.endless:
+            await asyncio.Event().wait()
         results = self.results.get(command.argv[-1], [])
         return results.pop(0) if len(results) > 1 else (*results, _PASSED)[0]
 
@@ -122,7 +133,9 @@ class TestReminder:
         assert (len(played.told), played.requests) == (1, 4)
 
     def test_each_message_of_the_user_has_its_own(self, played: Played) -> None:
-        played.play([_EDIT, say("Done."), say("No."), _EDIT, say("Done."), say("No.")], "one", "two")
+        other = call("write", path="a.py", content="x = 2\n")
+
+        played.play([_EDIT, say("Done."), say("No."), other, say("Done."), say("No.")], "one", "two")
 
         assert len(played.told) == 2
 
@@ -160,6 +173,8 @@ class TestReminder:
         "command", ["sed -i s/milk/tea/ notes.txt", "cat > b.py <<'E'\nx\nE", "ls; git checkout a.py"]
     )
     def test_files_that_commands_change_count(self, played: Played, command: str) -> None:
+        played.effects[command] = {"b.py": b"x", "notes.txt": b"tea"}
+
         played.play([call("bash", command="pytest"), call("bash", command=command), say("Done."), say("No.")])
 
         assert len(played.told) == 1
@@ -171,6 +186,45 @@ class TestReminder:
         self, played: Played, command: str, background: bool
     ) -> None:
         played.play([call("bash", command=command, background=background), say("It runs.")])
+
+        assert played.told == []
+
+    def test_a_command_that_changes_nothing_does_not_count(self, played: Played) -> None:
+        played.play([call("bash", command="rm -rf build *.py"), say("There was nothing.")])
+
+        assert played.told == []
+
+    def test_a_file_that_a_later_command_removes_does_not_count(self, played: Played) -> None:
+        played.effects["git clean -fdq"] = {"a.py": None}
+
+        played.play([_EDIT, call("bash", command="git clean -fdq"), say("It is clean.")])
+
+        assert played.told == []
+
+    def test_a_file_that_is_as_before_the_message_does_not_count(self, played: Played) -> None:
+        played.effects["cp old.py a.py"] = {"a.py": b"x = 1\n"}
+        first = [_EDIT, call("bash", command="pytest"), say("Done.")]
+        other = call("write", path="a.py", content="x = 2\n")
+
+        played.play([*first, other, call("bash", command="cp old.py a.py"), say("As it was.")], "one", "two")
+
+        assert played.told == []
+
+    def test_what_remains_is_named(self, played: Played) -> None:
+        played.effects["rm b.py"] = {"b.py": None}
+        other = call("write", path="b.py", content="x")
+
+        played.play([_EDIT, other, call("bash", command="rm b.py"), say("Done."), say("No.")])
+
+        assert [text.partition(" and have")[0] for text in played.told] == ["You changed a.py"]
+
+    def test_what_a_running_command_appends_to_does_not_count(self, played: Played) -> None:
+        serve = "python3 serve.py >> served.json"
+        played.endless.add(serve)
+        played.effects["git clean -fdq"] = {"served.json": b"{}"}  # meanwhile
+        begin = call("bash", command=serve, background=True)
+
+        played.play([begin, call("bash", command="git clean -fdq"), say("It runs.")])
 
         assert played.told == []
 

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from kaa.builtin.acceptance import RanCheck, run_check
 from kaa.builtin.completion_check import Proof, Work
+from kaa.builtin.completion_check.differences import unproven_files
 from kaa.builtin.completion_check.runnable import runnable
 from kaa.core.hooks import Continue, GiveUp
 from kaa.core.messages import Json
@@ -49,10 +50,11 @@ async def check(proof: Proof, work: Work, context: ConversationContext) -> Conti
     if commands := context.verify_commands:
         return await _verify(commands, proof, work, context)
     if form == "full" and work.unproven and not proof.reminded:
-        proof.reminded = True
-        if found := await runnable(context.workspace, work.changed):
+        files = await unproven_files(work, context)
+        proof.reminded = bool(files)
+        if files and (found := await runnable(context.workspace, files)):
             context.show.notice("The model executed nothing after its last change: kaa reminds it once.")
-            return Continue(_REMINDER.format(files=_named(work), commands=" or ".join(f"`{one}`" for one in found)))
+            return Continue(_REMINDER.format(files=_named(files), commands=" or ".join(f"`{one}`" for one in found)))
     _keep("nothingToVerify", (), work, context)
     return None
 
@@ -186,8 +188,8 @@ def _line(ran: RanCheck) -> str:
     return f"`{ran.command}` {said[ran.result]}{took}"
 
 
-def _named(work: Work) -> str:
-    paths = [path for path in work.changed if path]
+def _named(files: Sequence[str]) -> str:
+    paths = [path for path in files if path]
     if not paths:
         return "files"
     more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""

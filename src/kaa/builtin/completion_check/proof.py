@@ -14,7 +14,7 @@ _MOST_FILES = 50
 _MOST_CALLERS = 64  # agents that are under way at a time
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 # Prose, logs, and what no test of a project covers.
-_UNTESTED = re.compile(
+UNTESTED = re.compile(
     r"(?i).*\.(?:md|markdown|rst|txt|adoc|org|log)|(?:.*/)?(?:license|notice|authors|changelog|\.gitignore|\.envrc)"
     r"|(?:.*/)?\.(?:git|vscode|idea|zed|devcontainer|husky)/.*"
 )
@@ -40,7 +40,7 @@ def note(call: ToolCall, result: ToolResult, context: ConversationContext) -> No
     match call.name:
         case "edit" | "write" | "apply_patch":
             if not result.is_error:
-                _change(work, _inside(_paths(call.arguments), context.workspace.root))
+                _change(work, inside(_paths(call.arguments), context.workspace.root))
         case "bash":
             _note_command(work, call, result, context)
         case "agent":
@@ -71,7 +71,7 @@ def _note_command(work: Work, call: ToolCall, result: ToolResult, context: Conve
             if not work.changed and only_discards(reading):
                 return  # what is there now is no work of this run
             targets = targets_of(reading)
-            _change(work, _inside(targets, context.workspace.root) if targets else [""])
+            _change(work, inside(targets, context.workspace.root) if targets else [""])
         case "executes" if details.get("exitCode") not in _NOT_FOUND:
             work.unproven = False
             work.passed.clear()  # it may have changed something
@@ -95,7 +95,7 @@ def _change(work: Work, paths: Iterable[str]) -> None:
     for path in paths:
         if len(work.changed) < _MOST_FILES:
             work.changed[path] = None
-        if _UNTESTED.fullmatch(path) is None:
+        if UNTESTED.fullmatch(path) is None:
             work.unproven = True
         work.passed.clear()
 
@@ -108,7 +108,7 @@ def _paths(arguments: dict[str, Json]) -> list[str]:
     return [path.strip() for text in texts for path in _PATCHED.findall(text)] or [""]
 
 
-def _inside(paths: Iterable[str], root: str) -> list[str]:
+def inside(paths: Iterable[str], root: str) -> list[str]:
     """The paths in the project, relative to it."""
     found = []
     for path in paths:

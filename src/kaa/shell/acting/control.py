@@ -11,7 +11,7 @@ from kaa.ext.acting import IdleWork
 from kaa.ext.choices import OtherFiles
 from kaa.ext.errors import CommandError
 from kaa.ext.features import Features
-from kaa.ext.navigation import SessionChanges
+from kaa.ext.navigation import SessionChanges, Since
 from kaa.ext.scope import Scope
 from kaa.ext.tools import RegisteredTool
 from kaa.host.log import LOG
@@ -168,9 +168,9 @@ class Acting:
         """See `ConversationActions.other_files`."""
         return self._parts.settings().plan.other_files
 
-    async def changes(self) -> SessionChanges:
+    async def changes(self, since: Since) -> SessionChanges:
         """See `ConversationActions.changes`."""
-        return await self._parts.navigation().changes()
+        return await self._parts.navigation().changes(since=since)
 
     def flag(self, extension: str, name: str) -> "FlagValue | None":
         """See `ConversationActions.flag`."""

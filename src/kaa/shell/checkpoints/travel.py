@@ -65,8 +65,11 @@ class FileTravel:
         others = {step.path for step in plan.steps if step.action == "create"} & self._entries.deleted_by_others
         return msgspec.structs.replace(plan.leaving_out(sorted(others), _DELETED), gaps=gaps)
 
-    async def since_start(self) -> SessionChanges:
-        """What the session did to files on the way from its first entry to where it is.
+    async def since(self, entry_id: str | None) -> SessionChanges:
+        """What the session did to files on the way from an entry of the current branch to where it is.
+
+        Args:
+            entry_id: the files after it are compared; None for before the first entry.
 
         Raises:
             CommandError: checkpoints are off or no longer kept.
@@ -75,8 +78,8 @@ class FileTravel:
         """
         if (checkpoints := await self._turns.caught_up()) is not None:
             await self._finish_rewind(checkpoints)
-        _, done = self._entries.way(None, self._leaf_id)
-        gaps = self._entries.gaps(None, self._leaf_id)
+        _, done = self._entries.way(entry_id, self._leaf_id)
+        gaps = self._entries.gaps(entry_id, self._leaf_id)
         if not done:
             return SessionChanges(gaps=gaps)
         try:
