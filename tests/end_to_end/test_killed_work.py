@@ -169,3 +169,72 @@ def test_a_conversation_without_a_terminal_is_told(kaa: Kaa, server: ModelServer
 
     assert "- A conversation without a terminal (`kaa agents start`) that was not done." in told
     assert notes(kaa) == []
+
+
+_SERVE = call("bash", command="sleep 1000", background=True)
+_STOPPED = "[Process 1: was stopped, because kaa ended] sleep 1000"
+
+
+@pytest.mark.usefixtures("full_access")
+def test_jobs_that_a_kill_ended_are_told_to_the_user_and_the_model(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([_SERVE, pausing("It runs")])
+    killed(kaa, server, 2, "-p", "serve it")
+
+    server.begin([say("I see."), say("Yes.")])
+    told = kaa.run("-c", "-p", "and now?").err
+
+    assert "kaa was killed while this was running:\n- Background jobs, which ended with kaa: 1 (sleep 1000)" in told
+    assert str(server.requests[-1]).count(_STOPPED) == 1
+    assert "sleep 1000" not in kaa.run("-c", "-p", "go on").err
+    assert str(server.requests[-1]).count(_STOPPED) == 1
+    assert notes(kaa) == []
+
+
+@pytest.mark.usefixtures("full_access")
+def test_jobs_that_ended_with_a_script_are_told_in_their_session_only(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([_SERVE, say("It runs.")])
+    assert kaa.run("-p", "serve it").code == 0
+
+    server.begin([say("Hello."), say("I see.")])
+    assert "sleep 1000" not in kaa.run("-p", "hello").err
+    [note] = kaa.home.glob("sessions/*/.unfinished/*")
+    told = kaa.run("--session", str(note.parent.parent / note.stem), "-p", "and now?").err
+
+    assert "kaa ended while this was running:\n- Background jobs, which ended with kaa: 1 (sleep 1000)" in told
+    assert _STOPPED in str(server.requests[-1])
+
+
+@pytest.mark.usefixtures("full_access")
+def test_jobs_that_ended_by_themselves_are_not_told_again(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([_SERVE, call("process", action="stop", id=1), say("It ended.")])
+    assert kaa.run("-p", "serve it").code == 0
+
+    assert notes(kaa) == []
+
+
+@pytest.mark.usefixtures("full_access")
+def test_jobs_that_ended_when_a_person_left_are_told_at_the_next_start_once(tmp_path: Path) -> None:
+    with ModelServer() as model:
+        seat = Seat(tmp_path, model)
+        with seat.open("--approvals", "auto", script=[_SERVE, say("It runs.")]) as program:
+            enter(program, "serve it")
+            program.wait_for("It runs.")
+            program.wait_for(is_idle)
+            enter(program, "/new")  # it goes on, and nobody says otherwise
+            program.wait_for("Started a new session")
+            enter(program, "/new")
+            program.wait_for(lambda screen: screen.text().count("Started a new session") == 2)
+            assert "kaa ended" not in program.screen.text()
+            enter(program, "/quit")
+            program.wait_for("Leave kaa?")
+            program.type("q")
+            program.wait_for_end()
+
+        with seat.open() as program:
+            program.wait_for("kaa ended in the session")
+            program.wait_for("1 (sleep 1000)")
+            enter(program, "/quit")
+            program.wait_for_end()
+        with seat.open() as program:
+            program.wait_for(is_idle)
+            assert "kaa ended" not in program.screen.text()

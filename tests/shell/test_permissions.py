@@ -1,6 +1,7 @@
 """What the user permits while a conversation goes on: the mode, and directories. In a real sandbox."""
 
 import os
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -265,6 +266,28 @@ def test_hosts_that_answers_permitted_end_with_kaa_and_are_told_once(folder: Pat
     told = "Your answers about hosts ended with the kaa that asked: registries/python,a.example. kaa asks again."
     assert told in second
     assert "Your answers" not in str(third)
+
+
+def test_services_that_the_user_allowed_end_with_kaa_and_are_told_once(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        port = service.getsockname()[1]
+
+        async def allowed(conversation: Conversation) -> None:
+            await conversation.begin("startup")
+            await conversation.submit("hello")
+            await told(conversation, f"/allow {port}")
+            assert list(conversation.containment.admitted) == [str(port)]
+
+        async def again(conversation: Conversation) -> None:
+            await conversation.begin("resume")
+            assert list(conversation.containment.admitted) == []
+
+        play(folder, allowed, choices=ASKING)
+        second, third = play(folder, again, choices=AGAIN), play(folder, again, choices=AGAIN)
+
+    said = f"Commands could reach services of this machine until kaa ended: {port}. /allow permits them again."
+    assert said in second
+    assert said not in third
 
 
 async def _expect_auto(conversation: Conversation) -> None:

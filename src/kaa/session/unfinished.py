@@ -1,4 +1,4 @@
-"""Work that a killed kaa leaves unfinished: noted while it is under way, in a folder that exists only then.
+"""Work that a kaa leaves unfinished when it ends: noted while it is under way, in a folder that exists only then.
 
 The folder is beside the session files, with a file for each session that has such work.
 """
@@ -26,17 +26,21 @@ class UnfinishedWork(msgspec.Struct, omit_defaults=True, frozen=True):
         session: the name of the session's file.
         pid: the process that works.
         works: a sentence or more for each kind of work, for people.
-        is_told: somebody who opened another session of the project was told of it.
+        for_model: what the model of the session is to be told, by kind of work.
+        in_order: the conversation was closed, and not killed.
+        is_told: somebody who opened another session of the project was told of it, or nobody needs to be.
     """
 
     cwd: str
     session: str
     pid: int
     works: dict[str, str]
+    for_model: dict[str, str] = {}
+    in_order: bool = False
     is_told: bool = False
 
 
-def note_work(session: Path | None, cwd: str, kind: str, about: str) -> None:
+def note_work(session: Path | None, cwd: str, kind: str, about: str, for_model: str = "") -> None:
     """Note work that is under way, or with an empty text that it has ended. A disk that fails loses only the note.
 
     Args:
@@ -44,21 +48,27 @@ def note_work(session: Path | None, cwd: str, kind: str, about: str) -> None:
         cwd: the project.
         kind: of the work: a session has one of each kind.
         about: what it is, where it is, and how to go on with it.
+        for_model: what the model is told when the session is opened again; empty if it learns of it otherwise.
     """
     if session is None:
         return
     place = _place(session)
     before = _read(place)
-    works = {} if before is None or before.pid != os.getpid() else dict(before.works)
+    is_ours = before is not None and before.pid == os.getpid()
+    works = dict(before.works) if before is not None and is_ours else {}
+    told = dict(before.for_model) if before is not None and is_ours else {}
     works.pop(kind, None)
+    told.pop(kind, None)
     if about:
         works[kind] = about
+    if about and for_model:
+        told[kind] = for_model
     try:
         if not works:
             _remove(place)
             return
         place.parent.mkdir(0o700, exist_ok=True, parents=True)
-        _write(place, UnfinishedWork(cwd, session.name, os.getpid(), works))
+        _write(place, UnfinishedWork(cwd, session.name, os.getpid(), works, told))
     except OSError as error:
         LOG.warning("cannot note running work in %s: %s", place, error.strerror)
 
@@ -71,6 +81,18 @@ def unfinished_work(session: Path) -> Iterator[UnfinishedWork]:
             work = _read(folder / name)
             if work is not None and name == f"{work.session}.json":
                 yield work
+
+
+def closed_in_order(session: Path | None, *, is_told: bool) -> None:
+    """Note that a conversation was closed, whose work may end with this process; nothing if it has none.
+
+    Args:
+        session: the session's file.
+        is_told: nobody who opens another session needs to know.
+    """
+    if session is not None and (work := _read(_place(session))) is not None and work.pid == os.getpid():
+        with suppress(OSError):
+            _write(_place(session), msgspec.structs.replace(work, in_order=True, is_told=is_told))
 
 
 def told_of(session: Path, work: UnfinishedWork) -> None:

@@ -233,6 +233,11 @@ class Contained:
         granted = self._workspace.sandbox.network.state.granted
         return str(NetworkState(granted=granted)) if granted else ""
 
+    @property
+    def admitted(self) -> Sequence[str]:
+        """Services of this machine that the user let commands reach: ports, and paths of sockets."""
+        return self._workspace.sandbox.admitted
+
     def set_network(self, text: str, *, named: bool = False) -> str:
         """Change what commands may reach. `named`: the person wrote it, so its hosts may have private addresses."""
         network = self._workspace.sandbox.network
@@ -398,6 +403,11 @@ class NoSandbox:
     def answered(self) -> str:
         """There are no questions about hosts."""
         return ""
+
+    @property
+    def admitted(self) -> Sequence[str]:
+        """Nothing is held back."""
+        return ()
 
     def set_network(self, text: str, *, named: bool = False) -> str:
         """There is no network to switch."""

@@ -1,9 +1,12 @@
-"""Says at the opening of a session what a killed kaa left unfinished, where that is, and how to go on with it."""
+"""Says at the opening of a session what a kaa that ended left unfinished, where that is, and how to go on with it."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from kaa.session.as_user_message import custom_type_of
+from kaa.session.entries import CustomMessage
+from kaa.session.errors import SessionWriteError
 from kaa.session.file.file_store import FileStore, agents_folder
 from kaa.session.file.lock import holders
 from kaa.session.naming import session_id_in
@@ -15,22 +18,32 @@ _MOST_NAMED = 10
 
 
 def tell_of_killed_work(
-    store: FileStore, environ: Mapping[str, str], notify: Callable[[str], None], *, somebody_looks: bool
+    store: FileStore,
+    environ: Mapping[str, str],
+    notify: Callable[[str], None],
+    *,
+    somebody_looks: bool,
+    is_running: bool,
 ) -> None:
-    """Tell what was under way in a session when its kaa was killed. Each is told once.
+    """Tell what was under way in a session when its kaa ended. Each is told once, to the user and to the model.
 
     Args:
         store: the session that was opened. What is its own is told in any case.
         environ: the user's environment variables.
         notify: told, in one notice for each session.
         somebody_looks: a person sees the notice: then other sessions of the project are told of, too.
+        is_running: something runs in the background of this process, perhaps for a conversation that was closed.
     """
     pids = holders()
     for work in unfinished_work(store.path):
         session = store.path.with_name(work.session)
+        goes_on = work.in_order and (is_running if work.pid == os.getpid() else _is_alive(work.pid))
+        if goes_on:
+            continue
         if session == store.path:
             notify(_notice(work, session, environ, ""))
-            forget_work(session)
+            if _tell_model(work, store):
+                forget_work(session)
         elif not session.exists() and not _is_alive(work.pid):
             forget_work(session)
         elif somebody_looks and not work.is_told and work.cwd == store.header.cwd and not _is_open(session, work, pids):
@@ -38,8 +51,22 @@ def tell_of_killed_work(
             told_of(session, work)
 
 
+def _tell_model(work: UnfinishedWork, store: FileStore) -> bool:
+    """Add a message for the model to its session, if it is to know. Returns whether nothing is left to be told."""
+    if not work.for_model:
+        return True
+    text = "\n".join(work.for_model.values())
+    try:
+        store.append(CustomMessage(custom_type=custom_type_of("extension"), content=text, display=False))
+    except SessionWriteError:  # a full disk, or it is only looked at: the next opening tells it
+        return False
+    store.request_sync()
+    return True
+
+
 def _notice(work: UnfinishedWork, session: Path, environ: Mapping[str, str], where: str) -> str:
-    lines = [f"kaa was killed{where} while this was running:", *(f"- {about}" for about in work.works.values())]
+    ended = "ended" if work.in_order else "was killed"
+    lines = [f"kaa {ended}{where} while this was running:", *(f"- {about}" for about in work.works.values())]
     if worktrees := list(_worktrees(session, work.cwd, environ)):
         more = f" and {len(worktrees) - _MOST_NAMED} more" if len(worktrees) > _MOST_NAMED else ""
         lines.append(

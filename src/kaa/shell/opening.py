@@ -214,14 +214,7 @@ async def open_conversation(
         )
         built.agent.subscribe(partial(_say_where_files_are, containment, at.notify))
         closing.callback(_follow_registrations(registry, spec.tools, built.agent))
-
-        @cache
-        def jobs() -> "Jobs":
-            from kaa.shell.jobs import Jobs  # lazy: few conversations have background jobs
-
-            return Jobs(built.agent, session.recorder, context, at.notify)
-
-        closing.callback(at.workspace.processes.watch(lambda process: jobs().ended(process)))
+        _follow_jobs(built.agent, session, context, containment, at, closing)
         checkpoints = take_checkpoints(
             built.agent,
             session.store,
@@ -373,7 +366,8 @@ def _open_session(options: ConversationOptions, settings: Settings, at: Surround
     if isinstance(store, FileStore) and unfinished_folder(store.path).is_dir():
         from kaa.shell.killed_work import tell_of_killed_work  # lazy: few are killed at work that is noted
 
-        tell_of_killed_work(store, at.environ, at.notify, somebody_looks=at.asker.can_ask)
+        is_running = any(process.state == "running" for process in at.workspace.processes.list())
+        tell_of_killed_work(store, at.environ, at.notify, somebody_looks=at.asker.can_ask, is_running=is_running)
     if isinstance(store, FileStore) and len(store.tree) and agents_folder(store.path).is_dir():
         from kaa.shell.lost_agents import tell_of_lost_agents  # lazy: few conversations run agents
 
@@ -590,6 +584,30 @@ def _ask_about_found(
 
     containment.ask(lambda found, forget: files().add(found, forget))
     closing.push_async_callback(close)
+
+
+def _follow_jobs(
+    agent: Agent,
+    session: _Session,
+    context: ConversationContext,
+    containment: Containment,
+    at: Surroundings,
+    closing: AsyncExitStack,
+) -> None:
+    """Tell of background jobs that end, until the conversation is closed, and then note those that end with kaa."""
+
+    @cache
+    def jobs() -> "Jobs":
+        from kaa.shell.jobs import Jobs  # lazy: few conversations have background jobs
+
+        return Jobs(agent, session.store, session.recorder, context, at.notify, lambda: containment.open_ports)
+
+    def close() -> None:
+        if jobs.cache_info().currsize:
+            jobs().close(somebody_looks=at.asker.can_ask)
+
+    closing.callback(close)
+    closing.callback(at.workspace.processes.watch(lambda process: jobs().changed(process)))
 
 
 async def _contained(at: Surroundings) -> Containment:

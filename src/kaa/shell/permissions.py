@@ -40,6 +40,7 @@ class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, fro
         ports: whether servers of commands are opened.
         plans: whether read-only is the mode `plan`.
         answered: hosts that answers to questions permitted, which end with kaa: to be told.
+        services: services of the machine that commands could reach, which end with kaa, too: to be told.
     """
 
     approvals: ApprovalPolicy | None = None
@@ -50,14 +51,18 @@ class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, fro
     ports: PortsMode | None = None
     plans: bool | None = None
     answered: str = ""
+    services: tuple[str, ...] = ()
 
 
-def _resumed(done: Sequence[str], answered: str) -> Iterator[str]:
+def _resumed(done: Sequence[str], chosen: SessionPermissions) -> Iterator[str]:
     """What is to be told when a session is resumed, in sentences."""
     if done:
         yield f"Restored from this session: {', '.join(done)}. /approvals, /net, /add-dir and /settings change it."
-    if answered:
-        yield f"Your answers about hosts ended with the kaa that asked: {answered}. kaa asks again."
+    if chosen.answered:
+        yield f"Your answers about hosts ended with the kaa that asked: {chosen.answered}. kaa asks again."
+    if chosen.services:
+        named = ", ".join(chosen.services)
+        yield f"Commands could reach services of this machine until kaa ended: {named}. /allow permits them again."
 
 
 class Permissions:
@@ -278,8 +283,8 @@ class Permissions:
             done.append(f"network {self._containment.set_network(chosen.network)}")
         if chosen.approvals is not None and "approvals" not in fixed:
             done += self._restore_approvals(chosen.approvals)
-        self._saved = None if chosen.answered else self._state
-        return " ".join(_resumed(done, chosen.answered))
+        self._saved = None if chosen.answered or chosen.services else self._state
+        return " ".join(_resumed(done, chosen))
 
     def _restore_approvals(self, approvals: ApprovalPolicy) -> list[str]:
         """Returns what is to be told; `read-only` says it already."""
@@ -300,6 +305,7 @@ class Permissions:
             chosen.ports,
             self.policy == _PLAN or None,
             contained.answered,
+            tuple(contained.admitted),
         )
 
     async def _choose(self, policy: str) -> str:

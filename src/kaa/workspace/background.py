@@ -38,10 +38,10 @@ class ProcessTable:
         self._last_id = 0
         self._watchers: list[Callable[[BackgroundProcess], None]] = []
 
-    def watch(self, ended: Callable[[BackgroundProcess], None]) -> Callable[[], None]:
+    def watch(self, changed: Callable[[BackgroundProcess], None]) -> Callable[[], None]:
         """See `BackgroundProcesses.watch`."""
-        self._watchers.append(ended)
-        return lambda: self._watchers.remove(ended)
+        self._watchers.append(changed)
+        return lambda: self._watchers.remove(changed)
 
     def start(self, command: CommandRequest, run: RunCommand) -> BackgroundProcess:
         """Let a command run on its own.
@@ -61,11 +61,12 @@ class ProcessTable:
         process = _Process(self._last_id, command, run, self._logs() if command.spill else None)
         self._processes[process.id] = process
         process.task.add_done_callback(lambda _: self._tell(process))
+        self._tell(process)
         return process.info
 
     def _tell(self, process: "_Process") -> None:
-        for ended in tuple(self._watchers):
-            ended(process.info)
+        for changed in tuple(self._watchers):
+            changed(process.info)
 
     @property
     def is_busy(self) -> bool:

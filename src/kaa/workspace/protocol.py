@@ -291,8 +291,8 @@ class BackgroundProcesses(Protocol):
         """All that are known, in the order they were started."""
         ...
 
-    def watch(self, ended: Callable[[BackgroundProcess], None]) -> Callable[[], None]:
-        """Call `ended` with each process that ends, whatever ended it. Returns a function that ends this."""
+    def watch(self, changed: Callable[[BackgroundProcess], None]) -> Callable[[], None]:
+        """Call `changed` with each process that begins and each that ends. Returns a function that ends this."""
         ...
 
     def output(self, process_id: int, position: int = 0) -> BackgroundOutput:
