@@ -21,6 +21,7 @@ from kaa.host.process import current_directory
 from kaa.session.errors import SessionError
 from kaa.shell.components import (
     FOREIGN_AGENTS,
+    ForeignAgent,
     FoundFile,
     enabled_plugins,
     existing,
@@ -330,10 +331,20 @@ class Host:
         own = user_places(self.home.path, agents, settings.skills, settings.prompts)
         foreign = (*user_agent_settings(agents), *user_lsp_places(agents))
         places = existing((*own, *foreign, *user_hook_places(self.home.path, agents)))
+        if self._asker.can_ask:
+            await self._tell_of_unused_hooks(agents, notify)
         plugins = enabled_plugins(self.home, notify)
         if not files and not places and plugins is None and not settings.lsp:
             return self._extensions.load_agents(settings.agent_models)
         return await self._component_extensions.of_conversation(root, files, places, settings, plugins, notify)
+
+    async def _tell_of_unused_hooks(self, agents: Sequence[ForeignAgent], notify: Callable[[str], None]) -> None:
+        """Tell of the user's hooks of other agents that are not used, if there are files that may have some."""
+        others = [agent for agent in FOREIGN_AGENTS if agent not in agents]
+        if places := existing(user_hook_places(self.home.path, others)[1:]):  # the first is kaa's own
+            from kaa.shell.components.unused_hooks import tell_of_unused_hooks  # lazy: many users have no other agents
+
+            await tell_of_unused_hooks(places, self.home, notify)
 
     @cached_property
     def _component_extensions(self) -> "ComponentExtensions":
