@@ -158,6 +158,56 @@ def test_a_commit_asks_nothing(project: Project) -> None:
     assert len(log.stdout.splitlines()) == 2
 
 
+def in_repository(project: Project, folder: str) -> Path:
+    """Work in a folder of a repository from now on. Returns the repository."""
+    repository = project.root
+    subprocess.run(["git", "-C", str(repository), "init", "-q"], check=True, timeout=60)
+    project.root = repository / folder
+    project.root.mkdir(parents=True)
+    (project.root / "a").write_text("x")
+    return repository
+
+
+_COMMIT = "git add a && git -c user.name=x -c user.email=x@example.com commit -qm first"
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+def test_the_first_commit_in_a_folder_of_a_repository_asks_to_write_the_repository(project: Project) -> None:
+    repository = in_repository(project, "packages/a")
+    person = Person(AllowForSession(None))
+
+    end, told = project.play(person, call("bash", command=_COMMIT), call("bash", command="git log --oneline"))
+
+    assert [one.escalations for one in person.questions] == [(Escalation("directory", str(repository)),)]
+    assert end.denials == ()
+    assert "first" in told[-1]
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+def test_what_git_executes_above_a_project_is_not_offered(project: Project) -> None:
+    in_repository(project, "packages/a")
+    person = Person()
+
+    project.play(
+        person,
+        call("bash", command="echo x > ../../.git/hooks/pre-commit"),
+        call("bash", command="git config core.pager cat"),
+    )
+
+    assert person.questions == []
+    assert not (project.root.parent.parent / ".git" / "hooks" / "pre-commit").exists()
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+def test_where_nobody_can_be_asked_the_option_for_the_repository_is_named(project: Project) -> None:
+    repository = in_repository(project, "packages/a")
+
+    end, told = project.play(Person(), call("bash", command=_COMMIT), policy="never")
+
+    assert f"--add-dir {repository}" in told[-1]
+    assert len(end.denials) == 1
+
+
 def test_a_yes_to_leave_the_sandbox_is_for_one_call(project: Project, key: Path) -> None:
     person = Person(AllowOnce(), Deny())
 

@@ -16,6 +16,8 @@ _LEAST_DEPTH = 2
 # Caches that their programs go on without: pytest, mypy and ruff keep them at the top of a repository, which is above
 # the project where kaa was started in a folder of it; Python beside the modules.
 _DISPENSABLE = frozenset({".pytest_cache", ".mypy_cache", ".ruff_cache", "__pycache__"})
+# What git writes in a repository and nothing executes.
+_DATA_OF_GIT = frozenset({"index", "HEAD", "ORIG_HEAD", "COMMIT_EDITMSG", "objects", "refs", "logs", "packed-refs"})
 _OF_THE_SYSTEM = ("/boot/", "/etc/", "/usr/")
 
 
@@ -59,6 +61,7 @@ def escalations_for(
     blocked: Sequence[Blocked],
     objection: Callable[[Escalation], str | None] | None = None,
     *,
+    root: str = "",
     shows: bool = False,
 ) -> tuple[Escalation, ...]:
     """The least that lets all of it through: what can be lifted by itself, or the whole sandbox for this call.
@@ -68,6 +71,7 @@ def escalations_for(
     Args:
         blocked: what was stopped.
         objection: why a path is not offered; None if no path is.
+        root: the project. Of a repository that it is a folder of, all is offered: git writes in it wherever it works.
         shows: a hidden path is shown to the session instead of letting the call out.
     """
     escalations = []
@@ -77,13 +81,27 @@ def escalations_for(
         match one.kind:
             case "port" | "socket" if one.what:
                 escalations.append(Escalation(one.kind, one.what))
-            case "write" if objection is not None and (lift := _directory(one.what)) and objection(lift) is None:
+            case "write" if (
+                objection is not None
+                and (lift := _repository_above(one.what, root) or _directory(one.what))
+                and objection(lift) is None
+            ):
                 escalations.append(lift)
             case "read" if shows and objection is not None and (lift := _hidden(one.what)) and objection(lift) is None:
                 escalations.append(lift)
             case _:
                 return (OUTSIDE,)
     return tuple(dict.fromkeys(escalations))
+
+
+def _repository_above(path: str, root: str) -> Escalation | None:
+    """The repository that the project is a folder of, if `path` is among what git notes in it."""
+    top, git, inside = os.path.realpath(path).partition("/.git/")
+    first = inside.partition("/")[0]
+    if not root or not git or first.removesuffix(".lock") not in _DATA_OF_GIT:
+        return None
+    is_above = os.path.realpath(root).startswith(f"{top}/")
+    return Escalation("directory", top) if is_above and top.isprintable() and top.count("/") >= _LEAST_DEPTH else None
 
 
 def _hidden(path: str) -> Escalation | None:

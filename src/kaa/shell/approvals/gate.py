@@ -198,7 +198,7 @@ class Gate:
         had = self._escalated_when_started.pop(call.id, frozenset())
         if not blocked:
             return self._count_as_denied(details.blocked_earlier) or self._with_place(call, result, had)
-        escalations = escalations_for(blocked, self._sandbox.objection if self._may_add(call.name) else None)
+        escalations = self._escalations_for(call.name, blocked)
         if self._sandbox.is_narrowed and (escalations or any(one.kind in ("network", "private") for one in blocked)):
             return Refuse(wording.narrowed("; ".join(sentences(blocked))), wording.ADVICE)
         if not escalations:
@@ -359,6 +359,11 @@ class Gate:
             answer = await self._ask(call, question, rules_count=False)
         return msgspec.structs.replace(answer, files=held.contents) if isinstance(answer, Allowed) else answer
 
+    def _escalations_for(self, tool: str, blocked: Sequence[Blocked], *, shows: bool = False) -> tuple[Escalation, ...]:
+        """The least that lets a call through; see `escalations_for`."""
+        objection = self._sandbox.objection if self._may_add(tool) else None
+        return escalations_for(blocked, objection, root=self._sandbox.root, shows=shows)
+
     def _offered(
         self,
         call: JudgedCall,
@@ -386,7 +391,7 @@ class Gate:
         objection = self._objection_to_leaving(call, blocked)
         if objection is None:
             return "", escalations
-        narrower = escalations_for(blocked, self._sandbox.objection if self._may_add(call.tool) else None, shows=True)
+        narrower = self._escalations_for(call.tool, blocked, shows=True)
         return objection, () if OUTSIDE in narrower or had.issuperset(narrower) else narrower
 
     def _objection_to_leaving(self, call: JudgedCall, blocked: Sequence[Blocked] = ()) -> str | None:
