@@ -1,9 +1,15 @@
 """Commands with subcommands: how they end."""
 
+import argparse
 import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from kaa.frontends.subcommands import Subcommand, run_subcommand
+from kaa.shell.home import Home
 
 _PROGRAM = """
 import pathlib, subprocess, sys
@@ -38,3 +44,20 @@ def test_sigterm_ends_what_the_command_waits_for_and_cleans_up(tmp_path: Path) -
     assert code == 128 + signal.SIGTERM
     assert not folder.exists()
     assert not Path(f"/proc/{child}").exists()
+
+
+def test_a_command_alone_lists_if_it_can(capsys: pytest.CaptureFixture[str]) -> None:
+    ran: list[str] = []
+
+    def run(parsed: argparse.Namespace, _home: Home) -> int:
+        ran.append(parsed.command)
+        return 0
+
+    subcommands = {name: Subcommand(name, lambda _: None, run) for name in ("list", "add")}
+
+    assert run_subcommand("x", "", subcommands, (), [], "/") == 0
+    with pytest.raises(SystemExit):
+        run_subcommand("x", "", {"add": subcommands["add"]}, (), [], "/")
+
+    assert ran == ["list"]
+    assert "required: COMMAND" in capsys.readouterr().err

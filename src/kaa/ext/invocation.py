@@ -50,6 +50,11 @@ _ABSENT = {
 }
 
 
+def nothing_to_show(name: str) -> str | None:
+    """What a command answers that there is not, because it has nothing to show; None for all other names."""
+    return _ABSENT.get(name)
+
+
 def needless_arguments(called: Invocation) -> str:
     """Why a call of a command that takes no arguments is refused if it has some."""
     return f"/{called.name} takes no arguments: enter it alone"
@@ -62,8 +67,8 @@ def unknown_command(name: str, known: Iterable[str]) -> str:
         name: the name that was called.
         known: the names there are.
     """
-    if name in _ABSENT:
-        return _ABSENT[name]
+    if (nothing := nothing_to_show(name)) is not None:
+        return nothing
     names = sorted(set(known))
     near = [f"/{one}" for one in _nearest(name, names)]
     hint = f"did you mean {' or '.join(near)}?" if near else "/help lists all."

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str], directory: str) -> int:
         " `kaa agents start TASK` works on a task without a terminal; kaa agents start --help has its options."
     )
     failures = (_UnknownAgentError, LiveError, PrivateSocketError, SessionError, OSError)
-    return run_subcommand("agents", about, SUBCOMMANDS, failures, arguments or ["list"], directory)
+    return run_subcommand("agents", about, SUBCOMMANDS, failures, arguments, directory)
 
 
 def _list(parsed: argparse.Namespace, home: Home) -> int:

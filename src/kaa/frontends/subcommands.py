@@ -36,7 +36,7 @@ def run_subcommand(
     arguments: Sequence[str],
     directory: str,
 ) -> int:
-    """Run the subcommand that the arguments name. Returns the exit code.
+    """Run the subcommand that the arguments name; without any, `list` if there is one. Returns the exit code.
 
     Args:
         name: of the command, such as `ext`.
@@ -51,7 +51,7 @@ def run_subcommand(
     for word, command in subcommands.items():
         described = f"{command.help[:1].upper()}{command.help[1:]}."
         command.add_arguments(commands.add_parser(word, help=command.help, description=described, allow_abbrev=False))
-    parsed = parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments or (["list"] if "list" in subcommands else []))
     parsed.directory = directory
     return while_delivered(lambda: _ran(subcommands[parsed.command], failures, parsed))
 

@@ -26,7 +26,7 @@ _FAILURES = (WorktreeError, TrustError, OSError)
 def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa worktrees`. Returns the exit code."""
     description = "Look after the worktrees of this project, which `kaa --worktree` creates."
-    return run_subcommand("worktrees", description, SUBCOMMANDS, _FAILURES, arguments or ["list"], directory)
+    return run_subcommand("worktrees", description, SUBCOMMANDS, _FAILURES, arguments, directory)
 
 
 def enter(name: str, directory: str) -> str | int:

@@ -88,7 +88,9 @@ class CommandCompletion:
         def fill(found: Iterable[tuple[str, str]]) -> None:
             nonlocal is_answered
             is_answered = True
-            completions.fill([Completion(value, value, description) for value, description in found][:_MOST])
+            # A directory that is typed completely needs no other key because its slash is missing.
+            items = [Completion(value, value, about, submits=value == f"{typed}/") for value, about in found]
+            completions.fill(items[:_MOST])
 
         command.arguments(typed, fill)
         return None if is_answered and not completions.items else completions

@@ -145,12 +145,14 @@ def test_an_unknown_command_is_told_and_stays(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("skills", "no skills"), ("hooks", "no hooks"), ("plugins", "no plugin is")]
+    ("name", "told"),
+    [("skills", "no skills"), ("hooks", "no hooks"), ("plugins", "no plugin is"), ("mcp", "no MCP server is")],
 )
 def test_a_command_that_has_nothing_to_show_says_so(world: World, name: str, told: str) -> None:
     world.enter(f"/{name}")
 
-    assert told in world.seat.dock
+    assert told in str(world.replies)
+    assert world.editor.is_empty
 
 
 def test_a_command_of_the_terminal_without_arguments_refuses_some(world: World) -> None:

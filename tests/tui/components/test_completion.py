@@ -142,6 +142,21 @@ class TestCommands:
 
         assert submitted == ["/thinking high"]
 
+    def test_a_directory_that_is_typed_without_its_slash_submits(self, editor: Editor) -> None:
+        def folders(typed: str, found: _Found) -> None:
+            found([(name, "") for name in ("logs/", "logs-old/") if name.startswith(typed)])
+
+        submitted = _submitted(editor)
+        commands = [CommandEntry("add-dir", "Write another directory", folders)]
+        editor.completer.session.sources[:] = [CommandCompletion(lambda: commands)]
+
+        type_text(editor, "/add-dir log\n")
+        assert not submitted
+        press(editor, "ctrl+u")
+        type_text(editor, "/add-dir logs\n")
+
+        assert submitted == ["/add-dir logs/"]
+
     def test_down_chooses_another(self, editor: Editor) -> None:
         type_text(editor, "/")
 

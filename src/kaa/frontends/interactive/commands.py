@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from kaa.ext.invocation import Invocation, needless_arguments, unknown_command
+from kaa.ext.invocation import Invocation, needless_arguments, nothing_to_show, unknown_command
 from kaa.tui.completion_sources import CommandEntry
 
 if TYPE_CHECKING:
@@ -80,9 +80,15 @@ class Commands:
         """The names of all."""
         return list(dict.fromkeys([*self._own, *self._views, *(one.name for one in self.of_conversation)]))
 
+    def absence(self, called: Invocation) -> str | None:
+        """What a call of a command answers that is not there, because it has nothing to show; None if it is there."""
+        return None if self.exists(called.name) else nothing_to_show(called.name)
+
     def refusal(self, called: Invocation) -> str | None:
         """Why a call is none of a command, or of one of the terminal with needless arguments; None if it can be run."""
         if not self.exists(called.name):
+            if self.absence(called) is not None:
+                return None
             return unknown_command(called.name, self.names())
         own = self._own.get(called.name)
         return needless_arguments(called) if own and called.arguments and not own.takes_arguments else None

@@ -69,7 +69,7 @@ class Submission:
 
         command = slash_command(text)
         called = invocation_in(command)
-        if called is None or not self._commands.exists(called.name):
+        if called is None or not (self._commands.exists(called.name) or self._commands.absence(called)):
             self._ui.say(f"there is no command {text.strip()!r}; :help lists all", "warning")
         elif not self._refuse(command):
             self._ui.main_view.editor.history.add(command)
@@ -115,7 +115,10 @@ class Submission:
 
     def _do(self, text: str, *, follow_up: bool = False, then: Callable[[], None] = lambda: None) -> None:
         called = invocation_in(text)
-        if called is not None:
+        if called is not None and (nothing := self._commands.absence(called)) is not None:
+            self._on_reply(nothing)
+            then()
+        elif called is not None:
             show = self._commands.runner(called.name, called.arguments)
             if show is None:
                 self.run(text, then)
