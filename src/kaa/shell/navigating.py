@@ -23,6 +23,7 @@ from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.trail import trail
 from kaa.session.tree import Node
+from kaa.shell.checkpoints.commits import has_commits
 from kaa.shell.checkpoints.travel import FileTravel
 from kaa.shell.compaction.summarizing import Summarizer, SummaryError
 from kaa.workspace.checkpoints.many_files import by_reason
@@ -47,6 +48,7 @@ _ARRIVED = {
     "undo": "took back the last message",
     "redo": "went forward",
 }
+_COMMITS = "the commits that git made there stay: kaa does not change what is in .git"
 _MOST_REMINDERS = 8
 _MOST_STEPS = 20  # with a line of their own
 _AGAIN = "Repeat the command after you have removed the cause: it restores the rest"
@@ -75,6 +77,7 @@ class NavigationTarget(msgspec.Struct, frozen=True):
         left: how many messages would be left behind.
         files: what would become of the project's files.
         files_problem: why that is not known; then only the conversation can go there.
+        remark: what of the messages that are left stays, a sentence without a full stop; empty if nothing is known.
     """
 
     leaf_id: str | None
@@ -82,6 +85,7 @@ class NavigationTarget(msgspec.Struct, frozen=True):
     left: int
     files: RestorePlan
     files_problem: str | None = None
+    remark: str = ""
 
     @property
     def leaves_files_alone(self) -> bool:
@@ -422,19 +426,23 @@ class Navigation:
                 number = counted(len(arrival.files.failed), "file")
                 lines[0] = f"{number} could not be changed, so the conversation stays where it is. {_AGAIN}; {alone}"
                 raise CommandError("\n".join(lines))
+        if destination.remark:
+            lines.append(destination.remark)
         return "\n".join(lines)
 
     async def _destination(self, target: Node | None, message: UserMessage | None) -> NavigationTarget:
         self._store.require_writable()  # also looking at files may have something to record: what a killed turn did
         leaf_id = target.id if target is not None else None
-        left = sum(node.type == "message" for node in self._left(target))
+        nodes = self._left(target)
+        left = sum(node.type == "message" for node in nodes)
+        remark = _COMMITS if has_commits(self._store, nodes) else ""
         try:
-            return NavigationTarget(leaf_id, message, left, await self.files.preview(leaf_id))
+            return NavigationTarget(leaf_id, message, left, await self.files.preview(leaf_id), remark=remark)
         except CommandError as error:
             problem = str(error)
         except OSError as error:
             problem = _described(error)
-        return NavigationTarget(leaf_id, message, left, RestorePlan(), problem)
+        return NavigationTarget(leaf_id, message, left, RestorePlan(), problem, remark)
 
     async def _summarised(self, destination: NavigationTarget, wanted: BranchSummaryRequest | None) -> list[Entry]:
         """The entry that tells the model of what is left; none if there is nothing to tell."""

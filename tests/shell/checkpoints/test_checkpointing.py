@@ -407,6 +407,26 @@ def test_what_a_yes_changed_in_the_settings_of_git_is_named(scene: Scene) -> Non
     assert [line.partition(",")[0] for line in added] == ["not restored: 1 turn changed git's configuration or hooks"]
 
 
+_COMMIT = "git add . && git -c user.name=x -c user.email=x@example.com commit -qm first"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.parametrize(
+    ("command", "stays"), [(_COMMIT, True), ("git status", False), ("git commit -m x; false", False)]
+)
+def test_taking_back_a_message_that_made_a_commit_says_that_it_stays(scene: Scene, command: str, stays: bool) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=scene.project, check=True)
+
+    async def go(conversation: Conversation) -> tuple[str, str]:
+        await conversation.submit("commit it")
+        return await conversation.navigation.undo(), await conversation.navigation.redo()
+
+    back, forth = scene.play([bash(command), say("Done.")], go)
+
+    assert ("the commits that git made there stay: kaa does not change what is in .git" in back.splitlines()) is stays
+    assert "commits" not in forth
+
+
 def test_files_in_other_writable_directories_are_covered(scene: Scene, tier: str, tmp_path: Path) -> None:
     if tier == "none":
         pytest.skip("nothing confines commands on this machine: kaa doctor says why")

@@ -65,3 +65,9 @@ def test_of_many_files_that_were_kept_the_first_are_named_and_each_reason_once()
         "f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 29,990 more files: not read",
         "g: changed",
     ]
+
+
+def test_what_stays_is_said_where_no_file_was_changed() -> None:
+    there = arrived(None)._replace(remark="the commits stay")
+
+    assert list(restored_files(there)) == [("The commits stay.", "info")]

@@ -21,6 +21,7 @@ class NavigationResult(NamedTuple):
         files_problem: why nothing could be done to them; None if it could.
         gaps: of which turns nothing is kept, as in `RestorePlan`.
         entries: the conversation as it is now.
+        remark: what of the messages that were left stays; empty if nothing is known.
     """
 
     restored: Restore
@@ -29,10 +30,13 @@ class NavigationResult(NamedTuple):
     files_problem: str | None
     entries: Transcript
     gaps: Sequence[str] = ()
+    remark: str = ""
 
 
 def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
     """What became of files, and of which importance that is."""
+    if there.remark:
+        yield f"{there.remark[:1].upper()}{there.remark[1:]}.", "info"
     if there.files is None:
         if there.files_problem is not None:
             yield f"Files are unchanged: {there.files_problem}", "info"

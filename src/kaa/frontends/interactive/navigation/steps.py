@@ -195,7 +195,9 @@ class NavigationSteps:
             entries = conversation.transcript()
             gaps = () if arrival.files is None else destination.files.gaps
             there = restore if arrival.is_complete else "files"
-            return NavigationResult(there, arrival.message, arrival.files, destination.files_problem, entries, gaps)
+            remark = destination.remark if there != "files" else ""
+            problem = destination.files_problem
+            return NavigationResult(there, arrival.message, arrival.files, problem, entries, gaps, remark)
 
         takes_long = summary is not None or restore != "conversation"
         doing = "Restoring files" if summary is None else "Summarizing the branch you leave"
