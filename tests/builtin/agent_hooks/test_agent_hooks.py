@@ -17,6 +17,7 @@ from kaa.core.messages import user_message
 from kaa.ext.errors import MessageBlockedError
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
+from kaa.workspace.blocked import Blocked
 from kaa.workspace.memory import CommandHandler, MemoryWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult, FedResult, FedStreams, FileInfo
 from tests.end_to_end.kaa_process import conversation
@@ -374,8 +375,34 @@ def test_a_hook_whose_model_does_not_judge_refuses(stage: Stage, kind: Handler, 
         say("Done."),
     )
 
-    assert ("A hook refused bash" in result) == (not passes or "long" in problem)
+    assert ("A hook refused bash: it " in result) == (not passes or "long" in problem)
     assert ('"onFailure": "continue"' in result) == (not passes and "long" not in problem)
+
+
+def test_a_hook_that_no_model_judges_says_so_in_one_sentence(stage: Stage) -> None:
+    guard = asking("prompt", "Safe? $ARGUMENTS", "PreToolUse")
+
+    [result] = answered(stage, guard, ran(0), call("bash", command="echo x"), WRONG_KEY, say("Done."))
+
+    assert "A hook refused bash: it did not judge (No model answered: " in result
+    assert ".." not in result
+    assert "  " not in result.replace("\n", " ").strip()
+
+
+def test_what_helps_a_hook_that_the_sandbox_stops_is_said_once(stage: Stage) -> None:
+    stage.display = notices = Notices()
+    stage.server.begin([call("read", path="notes.txt"), say("Done.")])
+    blocked = Blocked("write", "/home/me/log")
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.conversation.submit("go")
+
+    hooks = [hook("PostToolUse", f"echo {number} >> ~/log; false") for number in range(3)]
+    play(stage, scene, lambda _command, _streams: FedResult(1, b"", b"", blocked=(blocked,)), *hooks)
+
+    told = "\n".join(notices.texts)
+    assert told.count("was stopped by the sandbox") == 3
+    assert told.count("can log to $TMPDIR") == 1
 
 
 @pytest.mark.parametrize("passes", [False, True])
@@ -384,7 +411,7 @@ def test_a_message_that_no_model_judges_is_refused(stage: Stage, passes: bool) -
         try:
             await hosted.work.submit(user_message("go"))
         except MessageBlockedError as error:
-            return "was not answered" not in str(error)
+            return "did not judge" not in str(error)
         return True
 
     stage.server.begin([WRONG_KEY, say("Done.")])

@@ -13,7 +13,7 @@ import msgspec
 
 from kaa.builtin.agent_hooks.inputs import HookState
 from kaa.builtin.agent_hooks.rights import needs_safe_path, runs_sandboxed
-from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, run_command
+from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, WAY_OUT, run_command
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended, Outcome, answer_of, failed, outcome_of
 from kaa.core.budget import Budget
@@ -115,6 +115,7 @@ class Handlers:
             notices = [f"Hook {hook.title[:80]!r} ({source}): {' '.join(one.split())}" for one in problems]
             new = [one for one in notices if one not in state.told]
             state.told.update(new)
+            new = [_advised_once(one, state) for one in new]
             notices = [f"Hook {hook.title[:80]!r} ({source}): {' '.join(one.split())}" for one in outcome.messages]
             for notice in (*notices, *new):
                 context.show.notice(notice, "warning")
@@ -151,7 +152,9 @@ class Handlers:
             problem = f"was not run: its input is longer than {MAX_INPUT // 1024} KiB"
             # Otherwise a long call would pass what a short one does not.
             return (
-                Outcome("deny", problem, problems=(problem,)) if hook.event == "PreToolUse" else failed(hook, problem)
+                Outcome("deny", f"it {problem}", problems=(problem,))
+                if hook.event == "PreToolUse"
+                else failed(hook, problem)
             )
         try:
             async with asyncio.timeout(seconds + 10 if hook.handler == "command" else seconds):
@@ -222,6 +225,14 @@ def _variables(hook: HookDefinition, root: str, text: str) -> Mapping[str, str |
             return {"CLAUDE_PROJECT_DIR": root, "CLAUDECODE": "1"}
 
 
+def _advised_once(notice: str, state: HookState) -> str:
+    """A notice without the advice that the user has read in another one."""
+    if WAY_OUT not in notice:
+        return notice
+    has_read, state.advised = state.advised, True
+    return notice.replace(WAY_OUT, "").rstrip() if has_read else notice
+
+
 async def _http(hook: HookDefinition, text: str) -> Outcome:
     if hook.of_project:
         return failed(
@@ -284,7 +295,7 @@ async def _prompt(hook: HookDefinition, text: str, context: ConversationContext,
     try:
         answer = await _completed(_filled(hook, text), models, context)
     except (CommandError, ToolError) as error:
-        return failed(hook, f"was not answered: {error}")
+        return failed(hook, f"did not judge ({_sentence(error)})")
     return Outcome() if answer.ok else Outcome("deny", answer.reason or "a prompt of a hook says no")
 
 
@@ -315,10 +326,15 @@ async def _agent(hook: HookDefinition, text: str, context: ConversationContext, 
         begin = result.text.rindex("{")
         answer = msgspec.json.decode(result.text[begin : result.text.rindex("}") + 1], type=_Answer)
     except (CommandError, ToolError) as error:
-        return failed(hook, f"was not answered: {error}")
+        return failed(hook, f"did not judge ({_sentence(error)})")
     except (ValueError, msgspec.MsgspecError):
-        return failed(hook, "was not answered: the agent gave no verdict as JSON")
+        return failed(hook, "did not judge: the agent gave no verdict as JSON")
     return Outcome() if answer.ok else Outcome("deny", answer.reason or "an agent of a hook says no")
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, on one line, for parentheses."""
+    return " ".join(str(error).split()).rstrip(".")
 
 
 def _filled(hook: HookDefinition, text: str) -> str:

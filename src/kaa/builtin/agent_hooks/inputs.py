@@ -31,6 +31,7 @@ class HookState(msgspec.Struct):
         begun: the hooks with `once` that have run.
         failed: the hooks whose failure the user has seen since the last message.
         told: what the user has read about them, so that hooks that begin alike and fail alike are reported once.
+        advised: the user has read what helps a hook that the sandbox stops.
     """
 
     session_id: str = ""
@@ -44,6 +45,7 @@ class HookState(msgspec.Struct):
     begun: set[HookDefinition] = set()
     failed: set[HookDefinition] = set()
     told: set[str] = set()
+    advised: bool = False
 
 
 def base_input(hook: HookDefinition, state: HookState, context: ConversationContext) -> dict[str, Any]:

@@ -19,7 +19,7 @@ MAX_INPUT: Final = 1024 * 1024
 _MAX_ERRORS = 64 * 1024
 _REFUSES = 2  # the exit code
 _NOT_RUN = (126, 127)  # of a shell that finds no program, or may not run it
-_WAY_OUT = (
+WAY_OUT: Final = (
     "A hook in the sandbox can log to $TMPDIR; `sandbox.writable` in your settings lets hooks and commands write a"
     ' folder that exists, but no protected one such as .claude of the project; "sandbox": false in an entry of yours'
     " gives it your rights."
@@ -71,11 +71,11 @@ async def run_command(
     if not code or not done.blocked:
         return Ended(code, output, errors)
     if notice := await _blocked_log(hook, workspace, request):
-        return Ended(None, output, errors, f"was stopped by the sandbox, and refuses nothing: {notice} {_WAY_OUT}")
+        return Ended(None, output, errors, f"was stopped by the sandbox, and refuses nothing: {notice} {WAY_OUT}")
     if code == _REFUSES:
-        return Ended(code, output, f"{errors.rstrip()}\n{_WAY_OUT}")
+        return Ended(code, output, f"{errors.rstrip()}\n{WAY_OUT}")
     told = " ".join(dict.fromkeys(_told(one) for one in done.blocked))
-    problem = f"was stopped by the sandbox: {told} {_WAY_OUT}"
+    problem = f"was stopped by the sandbox: {told} {WAY_OUT}"
     return Ended(None, problem=problem, undecided=True) if decides else Ended(code, output, errors, problem)
 
 

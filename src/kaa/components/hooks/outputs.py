@@ -89,7 +89,7 @@ class Outcome(msgspec.Struct, frozen=True):
 def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
     """What a hook wants by its output and its exit code. JSON counts at any exit code."""
     if ended.undecided and hook.event == "PreToolUse":  # it might have refused
-        return Outcome("deny", ended.problem, problems=(f"{ended.problem}; the call was denied",))
+        return Outcome("deny", f"it {ended.problem}", problems=(f"{ended.problem}; the call was denied",))
     if ended.exit_code is None:
         return failed(hook, ended.problem)
     output = ended.output.strip()
@@ -136,7 +136,9 @@ def _not_understood(hook: HookDefinition) -> Outcome:
     """Deny where a tool is about to run: the answer may be a refusal."""
     problem = "printed invalid JSON"
     if hook.event == "PreToolUse":
-        return Outcome("deny", f"{problem}, so its decision is unknown", problems=(f"{problem}; the call was denied",))
+        return Outcome(
+            "deny", f"it {problem}, so its decision is unknown", problems=(f"{problem}; the call was denied",)
+        )
     return failed(hook, f"{problem}, which is not used")
 
 
@@ -160,8 +162,8 @@ def failed(hook: HookDefinition, problem: str) -> Outcome:
     if not _has_to_answer(hook):
         return Outcome(problems=(problem,))
     if is_judge(hook.handler, hook.event):
-        problem = f"{problem}. {_UNJUDGED}"
-    return Outcome("deny", problem, problems=(problem,))
+        problem = f"{problem.rstrip('.')}. {_UNJUDGED}"
+    return Outcome("deny", f"it {problem}", problems=(problem,))
 
 
 def _has_to_answer(hook: HookDefinition) -> bool:

@@ -29,7 +29,7 @@ async def complete(
         author = None if task.model is None else await summarizer.another(task.model)
         answer = await summarizer.ask_about(task.messages, task.system, task.max_tokens, author)
     except (NoModelError, CredentialError, CommandError) as error:
-        raise CompletionError(f"The model was not asked or gave no answer: {error}") from error
+        raise CompletionError(f"No model answered: {' '.join(str(error).split())}") from error
     provider, _, model = answer.model.partition("/")
     kind = f"{EXTENSION_KIND}{extension}"
     recorder.note(RequestUsage(kind=kind, provider=provider, model=model, usage=answer.usage))
