@@ -126,7 +126,9 @@ def test_directories_are_added_listed_and_completed(folder: Path) -> None:
 
     async def scene(conversation: Conversation) -> None:
         assert not await writes(conversation, str(added / "a"))
-        assert await told(conversation, "/add-dir ../added") == f"{added} can be written; its protected files cannot"
+        assert (
+            await told(conversation, "/add-dir ../added") == f"{added} can be written now, except its protected files"
+        )
         assert await writes(conversation, str(added / "a"))
         assert await told(conversation, f"/add-dir {added}/inner") == f"{added}/inner can be written already"
         assert (await told(conversation, "/add-dir")).splitlines()[1:] == [str(folder / "project"), str(added)]
@@ -175,7 +177,7 @@ def test_a_setting_says_where_its_value_comes_from_and_takes_effect_at_once(fold
         assert await writes(conversation, ".git/index")
 
         answer = await told(conversation, "/settings --global sandbox.writable ../added")
-        assert answer.endswith("added can be written; its protected files cannot")
+        assert answer.endswith("added can be written now, except its protected files")
         assert await writes(conversation, "../added/a")
         assert (await told(conversation, "/settings sandbox.writable")).endswith("(all projects)")
         assert "cannot be set for this session" in await told(conversation, "/settings --session sandbox.hidden x")

@@ -225,6 +225,17 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         return fitting
 
     @property
+    def further_reasons(self) -> tuple[str, ...]:
+        """The reasons that the warning does not say already."""
+        warned = frozenset((self.warning or "").split("; "))
+        return tuple(reason for reason in self.reasons if reason.removeprefix("it ") not in warned)
+
+    @property
+    def only_permits(self) -> bool:
+        """Whether nothing would run: the model asks for the permissions themselves."""
+        return self.tool == "request_permission" and self.lasting and bool(self.escalations)
+
+    @property
     def is_of_call(self) -> bool:
         """Whether a tool call waits for the answer."""
         return bool(self.call_id)

@@ -209,7 +209,7 @@ class Permissions:
         self.keep()
         if self._containment.mode == _READ_ONLY:
             return f"{absolute} can be written when the mode is not read-only"
-        return f"{absolute} can be written; its protected files cannot"
+        return f"{absolute} can be written now, except its protected files"
 
     async def change(self, change: SandboxChange) -> None:
         """Change the sandbox, from the next call on.

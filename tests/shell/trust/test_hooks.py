@@ -49,9 +49,15 @@ def test_trust_covers_the_hooks_and_not_the_other_settings_of_a_file(home: Home)
 
 
 def test_the_question_shows_the_commands(home: Home) -> None:
-    (use,) = surveyed(home, {FILE: settings("./check.sh")}).uses
+    files = {FILE: settings("./check.sh"), ".claude/settings.local.json": settings("./other.sh")}
 
-    assert use.endswith(f"{FILE}: PreToolUse Bash: ./check.sh")
+    use, *hooks = surveyed(home, files).uses
+
+    assert use == "hooks, whose commands run in the sandbox when the model works:"
+    assert hooks == [
+        f"{FILE}: PreToolUse Bash: ./check.sh",
+        ".claude/settings.local.json: PreToolUse Bash: ./other.sh",
+    ]
 
 
 def test_hooks_in_the_configuration_of_codex_count(home: Home) -> None:
@@ -59,9 +65,9 @@ def test_hooks_in_the_configuration_of_codex_count(home: Home) -> None:
         b'[[hooks.PreToolUse]]\nmatcher = "Bash"\n[[hooks.PreToolUse.hooks]]\ntype = "command"\ncommand = "./check"\n'
     )
 
-    (use,) = surveyed(home, {".codex/config.toml": b'model = "x"\n' + hook}).uses
+    _, use = surveyed(home, {".codex/config.toml": b'model = "x"\n' + hook}).uses
 
-    assert use.endswith(".codex/config.toml: PreToolUse Bash: ./check")
+    assert use == ".codex/config.toml: PreToolUse Bash: ./check"
 
 
 def test_a_file_without_hooks_is_nothing_to_trust(home: Home) -> None:

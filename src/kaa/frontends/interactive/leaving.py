@@ -44,7 +44,7 @@ class Leaving:
             else:
                 self._end()
             return
-        said = "A run is under way." if self._activity.is_running else "Work in the background is under way."
+        said = "The model is still working." if self._activity.is_running else "Work in the background is not done."
         self._dialog = self._ui.lists.ask(
             "Leave kaa?",
             f"{said} It can go on without this terminal: kaa agents shows it, and kaa agents attach returns to it.",

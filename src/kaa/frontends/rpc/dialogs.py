@@ -172,7 +172,7 @@ def question_text(question: AnyQuestion) -> str:
     """The question for a client that shows nothing but titles: with all that its answer depends on."""
     match question:
         case Approval():
-            notes = filter(None, (question.problem, question.warning, *question.permits, *question.reasons))
+            notes = filter(None, (question.problem, question.warning, *question.permits, *question.further_reasons))
             what = f"network access for {question.tool}" if question.only_connects else question.tool
             what += f" of {question.server.title}" if question.server is not None else ""
             title = f"Step: run {what}?" if question.stepping else f"Allow {what}?"

@@ -1,6 +1,6 @@
 """Finds the files that define hooks, of a project through its workspace, of the user in the home."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kaa.components.hooks.files import hook_file, hooks_part
@@ -35,13 +35,9 @@ def _cut(title: str) -> str:
     return f"{title[:_SHOWN_CHARACTERS]} … and {len(title) - _SHOWN_CHARACTERS} more characters"
 
 
-def commands_of(files: Iterable[FoundFile]) -> list[str]:
-    """What the hooks of a project would run, in a line each, for the question about trust."""
-    lines: list[str] = []
-    for file in files:
-        hooks: Sequence[HookDefinition] = hooks_of(file, of_project=True).hooks
-        lines += [f"{file.path}: {line_of(hook)}" for hook in hooks]
-    return lines
+def commands_of(file: FoundFile) -> list[str]:
+    """What the hooks of a file of a project would run, in a line each, for the question about trust."""
+    return [f"{file.path}: {line_of(hook)}" for hook in hooks_of(file, of_project=True).hooks]
 
 
 def _part(place: Place, data: bytes) -> bytes | None:

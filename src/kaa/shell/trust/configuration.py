@@ -133,7 +133,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """What would be used, for people: one line for each purpose, with the files that serve it.
+        """What would be used, for people: one line for each purpose, with the files that serve it, and for each hook.
 
         The names are the project's: for a terminal they have to be sanitized.
         """
@@ -149,14 +149,15 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
                 paths[_MOST_NAMED:] = [f"{len(paths) - _MOST_NAMED} more, which `kaa import` lists"]
             if paths:
                 grouped[use] = paths
+        lines = [f"{use}: {', '.join(' '.join(path.split()) for path in paths)}" for use, paths in grouped.items()]
         if hooks := [file for file in self.components.files if file.place.kind == "hook"]:
             from kaa.shell.components.hook_files import commands_of  # lazy: few projects have hooks
 
-            lines = commands_of(hooks)
-            if len(lines) > _MOST_HOOKS:
-                lines[_MOST_HOOKS:] = [f"{len(lines) - _MOST_HOOKS} more, which `kaa import` lists"]
-            grouped[_HOOK_USE] = lines or [file.path for file in hooks]
-        return tuple(f"{use}: {', '.join(' '.join(path.split()) for path in paths)}" for use, paths in grouped.items())
+            commands = [" ".join(line.split()) for file in hooks for line in commands_of(file) or [file.path]]
+            if len(commands) > _MOST_HOOKS:
+                commands[_MOST_HOOKS:] = [f"{len(commands) - _MOST_HOOKS} more, which `kaa import` lists"]
+            lines += [f"{_HOOK_USE}:", *commands]
+        return tuple(lines)
 
     @property
     def _verifying(self) -> list[str]:

@@ -54,8 +54,8 @@ def meaning() -> str:
     """What `registries` permits, in sentences for the question about it."""
     *others, last = GROUPS
     return (
-        f"{ALL} are the public package registries of {', '.join(others)} and {last}, also where this network leads"
-        " them to private addresses. /net lists their hosts."
+        f"{ALL} means the public package registries of {', '.join(others)} and {last}, also at private addresses to"
+        " which this network may lead their names. /net lists the hosts."
     )
 
 

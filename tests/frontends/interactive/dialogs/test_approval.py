@@ -334,6 +334,40 @@ def test_what_would_be_run_and_why_it_is_asked_is_shown() -> None:
         assert words in asked.text
 
 
+def test_what_would_be_lost_is_said_once() -> None:
+    asked = Asked(
+        warning="deletes data; deletes logs", reasons=("it deletes data", "it deletes logs", "no rule allows it")
+    )
+
+    assert asked.text.count("deletes data") == 1
+    assert "no rule allows it" in asked.text
+
+
+def test_a_permission_that_the_model_asks_for_is_said_once() -> None:
+    asked = Asked(
+        title="allows writing in /mono/p8 for this session",
+        tool="request_permission",
+        risk="read",
+        arguments={"value": "/mono/p8"},
+        suggestion=None,
+        reasons=('The model gives this reason: "the task needs it"',),
+        escalations=(Escalation("directory", "/mono/p8"),),
+        lasting=True,
+    )
+
+    assert "Permit what the model asks for?" in asked.text
+    assert asked.text.count("/mono/p8") == 1
+    assert "the task needs it" in asked.text
+    assert "reads files" not in asked.text
+
+
+def test_rules_that_no_button_has_room_for_stand_above_it() -> None:
+    asked = Asked(suggestion="bash: git branch -D main\nbash: git branch\nbash: git log")
+
+    assert "For the session, s allows: bash: git branch -D main; bash: git branch; bash: git log" in asked.text
+    assert "Yes, for the session: these rules (s)" in asked.text
+
+
 def test_commands_that_differ_in_nothing_are_not_listed() -> None:
     asked = Asked(parts=(JudgedPart("git fetch", "no rule allows it"), JudgedPart("git push", "no rule allows it")))
 

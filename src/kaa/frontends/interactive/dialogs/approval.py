@@ -15,7 +15,7 @@ from kaa.ext.questions import (
     Deny,
     PutBack,
 )
-from kaa.frontends.interactive.dialogs.approval_view import ApprovalView, rules_in_words
+from kaa.frontends.interactive.dialogs.approval_view import ApprovalView, rules_on_a_button
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
@@ -43,7 +43,7 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
             DialogChoice("y", "Yes, this time", self._once_read(lambda: self._answer(AllowOnce()))),
             DialogChoice(
                 "s",
-                f"Yes, for the session: {'this tool' if wide else rules_in_words(self.request.suggestion)}",
+                f"Yes, for the session: {'this tool' if wide else rules_on_a_button(self.request.suggestion)}",
                 self._once_read(lambda: self._answer(AllowForSession(self.request.suggestion))),
             ),
         ]
@@ -142,6 +142,9 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
 def _title(request: Approval) -> str:
     """What is asked. That it is about the sandbox comes first, where a narrow screen does not cut it off."""
     tool = request.tool if request.agent is None else f"{request.tool} for {request.agent}"
+    if request.only_permits:
+        whose = "model" if request.agent is None else f"agent {request.agent}"
+        return f"Permit what the {whose} asks for?"
     if request.only_connects:
         return f"Allow network access for {tool}?"
     if request.writes_files and not request.is_of_call:

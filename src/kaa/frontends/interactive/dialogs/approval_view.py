@@ -26,6 +26,8 @@ _MAX_CHARACTERS = 500_000
 # Comparing longer texts takes too long: then all of the old one goes and all of the new one comes.
 _MAX_COMPARED_LINES = 2_000
 
+_BUTTON_CHARACTERS = 40
+
 _RISKS = {
     "read": "reads files",
     "write": "changes a file",
@@ -55,8 +57,10 @@ class ApprovalView:
             yield self._said(f"Warning: {request.warning}", "error", width)
         for permitted in request.permits:
             yield self._said(permitted, "warning", width, bullet=True)
-        for reason in request.reasons:
+        for reason in request.further_reasons:
             yield self._said(reason, "text", width, bullet=True)
+        if request.only_permits:
+            return
         again = " It ran and was blocked; “Yes” runs it again from the start." if request.was_run else ""
         if not request.writes_files:
             yield self._said(f"{request.tool} {deed(request)}.{again}", "muted", width)
@@ -146,6 +150,14 @@ def rules_in_words(rules: str | None) -> str:
             return "all edits in the project"
         case _:
             return one_line("; ".join(rules.splitlines()))
+
+
+def rules_on_a_button(rules: str | None) -> str:
+    """The same where there is room for a few words: the body of the question has all of a longer text."""
+    said = rules_in_words(rules)
+    if len(said) <= _BUTTON_CHARACTERS:
+        return said
+    return "this rule" if len((rules or "").splitlines()) == 1 else "these rules"
 
 
 def _shown(text: str) -> str:

@@ -79,7 +79,7 @@ class ToolCard(Card):
         """What is known of the call."""
         self._read_arguments()
         call = self._call
-        asides = [self._renderer.aside(call), shown_duration(self._duration_ms), self._missing(), self._briefed()]
+        asides = [self._renderer.aside(call), shown_duration(self._duration_ms), self._missing()]
         return Face(
             self._state,
             self._renderer.title(call),
@@ -113,10 +113,6 @@ class ToolCard(Card):
             *((harmless(note), remarks) for note in text.notes),
             *((harmless(sentence), palette["warning"]) for sentence in blocked),
         ]
-
-    def _briefed(self) -> str:
-        """That the model was told more than the tool gave."""
-        return "with a briefing for the model" if self._call.briefing and not self.view.expanded else ""
 
     def _missing(self) -> str:
         """What is not there, in few words."""

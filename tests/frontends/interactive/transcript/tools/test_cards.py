@@ -257,7 +257,7 @@ def test_a_briefing_for_the_model_is_no_output_of_the_tool() -> None:
         for expanded in (False, True)
     )
 
-    assert shown == "✗ $ ls\n  a.txt\n  Command exited with code 1\n  with a briefing for the model"
+    assert shown == "✗ $ ls\n  a.txt\n  Command exited with code 1"
     assert "System: Linux\n  Git: branch main" in expanded
 
 
