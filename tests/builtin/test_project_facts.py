@@ -27,6 +27,16 @@ def facts(files: dict[str, str]) -> ProjectFacts:
             ("pnpm test",),
         ),
         ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'}, ("JavaScript",), ()),
+        (
+            {"package.json": '{"scripts": {"test": "node --test"}}', "test_basket.py": "import unittest\n"},
+            ("JavaScript", "Python"),
+            ("npm test", "python3 -m unittest"),
+        ),
+        (
+            {"package.json": "{}", "test_basket.py": "def test_it(): ...\n", "basket.js": ""},
+            ("JavaScript", "Python"),
+            ("pytest",),
+        ),
         ({"Cargo.toml": ""}, ("Rust",), ("cargo test",)),
         (
             {"go.mod": "", "Makefile": "build:\n\ntest: build\n\tgo test ./...\n"},

@@ -75,8 +75,16 @@ async def facts_of(workspace: Workspace) -> ProjectFacts:
     """Read the few files at the root of the project that say something, in one request."""
     found = await workspace.read_existing(_FILES, _MOST_BYTES)
     found = {name: data for name, data in found.items() if name in _FILES}
-    languages = tuple(_with_manager(one, found) for one, names in _LANGUAGES.items() if any(n in found for n in names))
-    return ProjectFacts(languages, tuple(dict.fromkeys(_tests(found))), tuple(_builds(found)))
+    languages = [_with_manager(one, found) for one, names in _LANGUAGES.items() if any(n in found for n in names)]
+    tests = [*_tests(found)]
+    # A manifest of another language says nothing of Python beside it, which needs none.
+    if languages and not languages[0].startswith("Python"):
+        from kaa.builtin.python_tests import python_beside  # lazy: many projects have one language
+
+        if command := await python_beside(workspace):
+            languages.append("Python")
+            tests.append(command)
+    return ProjectFacts(tuple(languages), tuple(dict.fromkeys(tests)), tuple(_builds(found)))
 
 
 def _with_manager(language: str, found: Mapping[str, bytes]) -> str:

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterable
 
 from kaa.builtin.project_facts import facts_of
+from kaa.builtin.python_tests import PYTHON_TEST, python_test
 from kaa.workspace.protocol import Workspace
 
 _MOST = 3
 _MOST_DIRECTORIES = 6
 _MOST_BYTES = 64 * 1024
-_PYTHON = re.compile(r"test_.*\.py|.*_test\.py")
 _JAVASCRIPT = re.compile(r".*\.test\.[cm]?js|test\.[cm]?js")
 _SHELL = re.compile(r"(?:run_?)?tests?\.sh")
 
@@ -41,21 +41,12 @@ async def _in_directory(workspace: Workspace, directory: str) -> str:
         return ""
     names = sorted(entry.name for entry in entries if entry.kind == "file")
     place = shlex.quote(directory)
-    if test := next((name for name in names if _PYTHON.fullmatch(name)), ""):
+    if test := next((name for name in names if PYTHON_TEST.fullmatch(name)), ""):
         path = posixpath.join(directory, test)
         text = (await workspace.read_existing((path,), _MOST_BYTES)).get(path, b"")
-        return _of_python(text, shlex.quote(path), place)
+        return python_test(text, shlex.quote(path), "" if place == "''" else place)
     if any(_JAVASCRIPT.fullmatch(name) for name in names):
         return f"node --test {place}".rstrip(" '")
     if script := next((name for name in names if _SHELL.fullmatch(name)), ""):
         return f"sh {shlex.quote(posixpath.join(directory, script))}"
     return ""
-
-
-def _of_python(text: bytes, path: str, place: str) -> str:
-    in_place = "" if place == "''" else place
-    if b"unittest" in text and b"pytest" not in text:
-        return f"python3 -m unittest discover -s {in_place}" if in_place else "python3 -m unittest"
-    if b"def test_" in text:
-        return f"pytest {in_place}".rstrip()
-    return f"python3 {path}"
