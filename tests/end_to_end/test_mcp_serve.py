@@ -79,8 +79,19 @@ def test_tools_need_no_model(kaa: Kaa) -> None:
         result = client.call("read", path="notes.txt")
 
     assert {"read", "bash"} <= names
+    assert "request_permission" not in names  # nobody could be asked
     assert "agent" not in names
     assert "a line" in text(result)
+
+
+def test_what_is_not_trusted_is_said_once_without_a_model(kaa: Kaa) -> None:
+    (kaa.project / ".claude").mkdir()
+    hooks = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./check"}]}]}}
+    (kaa.project / ".claude" / "settings.json").write_text(json.dumps(hooks))
+
+    told = kaa.run("mcp", "serve").err
+
+    assert told.count(".claude/settings.json") == 1
 
 
 @pytest.mark.parametrize("kind", ["prompt", "agent"])
@@ -94,7 +105,7 @@ def test_a_guard_that_asks_a_model_lets_nothing_pass_without_one(kaa: Kaa, kind:
         listed = client.call("bash", command="echo listed")
 
     assert written["isError"]
-    assert "run  kaa login" in text(written)
+    assert "run kaa login" in text(written)
     assert not (kaa.project / "new.txt").exists()
     assert "listed" in text(listed)
 

@@ -1100,6 +1100,16 @@ class TestNobodyToAsk:
         assert "--sandbox full-access" in denied["c2"]
         assert "deploy works outside any sandbox" in denied["c3"]
 
+    def test_the_least_that_lets_a_file_be_written_is_named(self) -> None:
+        stage, elsewhere = Stage(headless=True), Path(__file__).parent
+
+        end = stage.play(("write", {"path": f"{elsewhere}/a"}), ("write", {"path": f"{elsewhere}/.envrc"}))
+
+        outside, protected = (result.text for result in results(end) if result.is_error)
+        assert f" or add --add-dir {elsewhere}." in outside
+        assert "full-access" not in outside + protected
+        assert "--add-dir" not in protected
+
     def test_a_call_that_was_blocked_is_told_with_the_rules_for_all_its_parts(self) -> None:
         stage = Stage(headless=True)
         stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/x"}]

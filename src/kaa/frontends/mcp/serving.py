@@ -7,6 +7,7 @@ import sys
 import msgspec
 
 from kaa import __version__
+from kaa.builtin.tools import REQUEST_TOOL
 from kaa.frontends.command_line import CommandLine
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.failures import FORESEEN, error_text
@@ -21,7 +22,7 @@ from kaa.mcp.manifest import ServerInfo
 from kaa.mcp.messages import MAX_MESSAGE_BYTES
 from kaa.mcp.serving import McpServer, Service
 from kaa.shell.home import Home
-from kaa.shell.host import Host, HostedConversation
+from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, NewSession, ToolsOnly, UnkeptSession
 from kaa.shell.safety import UnopenedWorkspace
 from kaa.workspace.local import LocalWorkspace
@@ -49,7 +50,8 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspac
 async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent: bool) -> int:
     output = sys.stdout.fileno()  # of the process: what code prints goes elsewhere below
     asker = ElicitingAsker(person_answers=command_line.person_answers)
-    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, lambda notice: tell(notice.text), asker)
+    notices = _Notices()
+    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notices.tell, asker)
     host.workspaces.adopt(workspace, command_line.sandbox)
 
     def options() -> ConversationOptions:
@@ -65,8 +67,12 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent
             if as_agent:
                 await serve(AgentService(host, workspace, options, asker), output)
             else:
-                kept_nowhere = msgspec.structs.replace(options(), session=UnkeptSession())
-                hosted = await _opened(host, kept_nowhere, workspace)
+                chosen = options()
+                tools = msgspec.structs.replace(
+                    chosen, session=UnkeptSession(), exclude_tools=(*chosen.exclude_tools, REQUEST_TOOL)
+                )  # nobody could be asked
+                hosted = await _opened(host, tools, workspace)
+                notices.has_opened = True
                 await hosted.begin()
                 await serve(ToolService(hosted.conversation), output)
     except FORESEEN as error:
@@ -75,6 +81,24 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent
     finally:
         await host.close()
     return ExitCode.DONE
+
+
+class _Notices:
+    """Tells notices; each once while a conversation is opened, which may be tried twice.
+
+    Attributes:
+        has_opened: it was opened.
+    """
+
+    def __init__(self) -> None:
+        self.has_opened = False
+        self._told: set[str] = set()
+
+    def tell(self, notice: HostNotice) -> None:
+        """Tell a notice."""
+        if self.has_opened or notice.text not in self._told:
+            self._told.add(notice.text)
+            tell(notice.text)
 
 
 async def _opened(host: Host, options: ConversationOptions, workspace: LocalWorkspace) -> HostedConversation:

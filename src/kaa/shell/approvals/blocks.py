@@ -83,7 +83,7 @@ def escalations_for(
                 escalations.append(Escalation(one.kind, one.what))
             case "write" if (
                 objection is not None
-                and (lift := _repository_above(one.what, root) or _directory(one.what))
+                and (lift := _repository_above(one.what, root) or directory_for(one.what))
                 and objection(lift) is None
             ):
                 escalations.append(lift)
@@ -110,7 +110,7 @@ def _hidden(path: str) -> Escalation | None:
     return Escalation("read", real) if os.path.isabs(path) and real.isprintable() else None
 
 
-def _directory(path: str) -> Escalation | None:
+def directory_for(path: str) -> Escalation | None:
     """Where a write to `path` needs to be allowed; None where that would not help or nobody could read what it is."""
     if not os.path.isabs(path):
         return None

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from kaa.builtin.file_paths import is_git_hook
 from kaa.core.hooks import Refuse
 from kaa.ext.escalations import OUTSIDE, Escalation
+from kaa.shell.approvals.blocks import directory_for
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.judgement import Doubtful
+from kaa.shell.approvals.places import is_obeyed
 from kaa.shell.approvals.rules import Rule
 from kaa.workspace.blocked import Blocked, sentences, visible
 
@@ -51,8 +53,9 @@ def unanswerable(call: JudgedCall, doubt: Doubtful, *, switchable: bool, read_on
     if doubt.suggestion is not None:
         wide = call.server.rule if call.server is not None else ""
         ways.append(_keep(doubt.suggestion, f", or {wide!r} for all tools of its server," if wide else ""))
-    if call.outside is not None and call.risk != "outside" and not read_only:
-        ways.append("choose --sandbox full-access")
+    if call.outside is not None and call.risk != "outside" and not read_only and not any(map(is_obeyed, call.paths)):
+        lifts = [lift for path in call.paths[:1] if (lift := directory_for(path)) is not None]
+        ways += [f"add --add-dir {shlex.quote(lift.what)}" for lift in lifts] or ["choose --sandbox full-access"]
     return f"{call.tool} was not run: {why}. {_nobody(ways)}"
 
 
