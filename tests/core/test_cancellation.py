@@ -11,7 +11,8 @@ from kaa.core.agent import AgentConfig
 from kaa.core.errors import NetworkError, OverloadedError
 from kaa.core.events import AgentEnd, AgentStart, Event, MessageEnd, MessageStart
 from kaa.core.history import repair
-from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from kaa.core.hooks import FixedHooks
+from kaa.core.messages import AssistantMessage, Message, ToolCall, ToolResultMessage, UserMessage
 from kaa.core.retry import RetryPolicy
 from kaa.core.tool import Tool, ToolResult, ToolRun, text_result
 from kaa.llm.scripted import ScriptItem, reply
@@ -186,3 +187,19 @@ async def _stopped_after(play: _Play, rounds: int, *, cancel: bool) -> bool:
         play.agent.abort()
         assert (await running).reason == "aborted"
     return True
+
+
+def test_a_tool_that_has_ended_when_the_run_is_stopped_is_not_said_to_be_unfinished() -> None:
+    async def stopped_by_the_answer(_call: ToolCall, _result: ToolResult) -> None:
+        scene.agent.abort()
+        await asyncio.sleep(0)
+
+    hooks = FixedHooks(after=(stopped_by_the_answer,))
+    scene = Scene([reply(tool_calls=[("work", {}, "a")])], _working("work", 1), hooks=hooks)
+
+    end = run(scene.agent.run(say("go")))
+
+    [result] = [message for message in end.messages if isinstance(message, ToolResultMessage)]
+    assert end.reason == "aborted"
+    assert result.text.startswith("work 0")
+    assert "It finished." in result.text

@@ -27,6 +27,8 @@ _KEPT_OUTPUT_CHARACTERS = 16_384
 _MAX_RUNS = 5
 
 _INTERRUPTED = "Interrupted by the user before it finished. It may have had effects."
+# Hooks and questions come after the tool.
+_STOPPED_AFTER = "It finished. The user stopped the run before its whole result was there."
 # Such as one that the user was still asked about.
 _NOT_BEGUN = "Stopped by the user before it began. It had no effects."
 
@@ -36,6 +38,7 @@ class _Run:
 
     Attributes:
         has_begun: the tool was started: hooks, and the people they ask, take their time first.
+        has_ended: it came to its end, and hooks look at its result.
     """
 
     def __init__(self, call: ToolCall, emit: Callable[[Event], None]) -> None:
@@ -44,12 +47,20 @@ class _Run:
         self._shown = ""
         self.permit: Permit | None = None
         self.has_begun = False
+        self.has_ended = False
         self._running_since: float | None = None
         self._seconds = 0.0  # that it ran before
 
     @property
     def call_id(self) -> str:
         return self._call.id
+
+    @property
+    def why_no_result(self) -> str:
+        """What stands in place of its result when the run is stopped."""
+        if self.has_ended:
+            return _STOPPED_AFTER
+        return _INTERRUPTED if self.has_begun else _NOT_BEGUN
 
     @property
     def shown(self) -> str:
@@ -62,7 +73,7 @@ class _Run:
 
     def begin(self) -> None:
         """The tool starts now, perhaps for the second time."""
-        self.has_begun, self._running_since = True, time.monotonic()
+        self.has_begun, self.has_ended, self._running_since = True, False, time.monotonic()
 
     def pause(self) -> None:
         """The tool has ended. Hooks may ask people, and have it started once more."""
@@ -127,7 +138,7 @@ class ToolExecutor:
             for index, call in enumerate(calls):
                 if index not in results:
                     run = running.get(index) or _Run(call, self._emit)
-                    why = _INTERRUPTED if run.has_begun else _NOT_BEGUN
+                    why = run.why_no_result
                     text = f"{run.shown}\n\n{why}" if run.shown else why
                     results[index] = self._record(call, run, text_result(text, is_error=True))
             raise
@@ -158,6 +169,7 @@ class ToolExecutor:
             run.begin()
             result = await _run_tool(tool, admitted, run)
             run.pause()
+            run.has_ended = True
             self.denials += result.denials
             try:
                 final = await self._after(admitted, result)
