@@ -213,6 +213,10 @@ class Contained:
         """Tell what the guard found."""
         self._workspace.tell(tell)
 
+    def tell_left(self) -> None:
+        """Tell what was moved away by a kaa that was killed."""
+        self._workspace.tell_left()
+
     def ask(self, ask: AskAboutFound) -> None:
         """Ask about files that the guard moved away, instead, if they belong to no call."""
         self._workspace.ask(ask)
@@ -385,6 +389,9 @@ class NoSandbox:
 
     def tell(self, tell: Callable[[str], None]) -> None:
         """Nothing is found."""
+
+    def tell_left(self) -> None:
+        """Nothing was found."""
 
     def ask(self, ask: AskAboutFound) -> None:
         """Nothing is found."""

@@ -617,6 +617,7 @@ async def _contained(at: Surroundings) -> Containment:
     held = await containment.status()
     for warning in held.warnings if held is not None else ():
         at.notify(warning)
+    containment.tell_left()
     return containment
 
 

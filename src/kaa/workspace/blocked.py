@@ -4,7 +4,7 @@ import errno
 import os.path
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -37,6 +37,7 @@ BlockedKind: TypeAlias = Literal[
 # `-T`: not into a directory of that name. The mv of macOS has no such option.
 _MOVE = "mv" if sys.platform == "darwin" else "mv -T"
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
+_NAMED_EARLY = 4  # files, in a sentence
 _BY_TOOL = "(The tools write and edit ask the user about it.)"
 
 _IN_TMP = {
@@ -112,7 +113,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             return visible(self._reason)
         return visible(
             f"kaa moved {self.what} to {self.kept_as}: {self._danger}, and a command in the sandbox may have written"
-            f" it. If it is yours, stop the background processes (/bg lists them), then restore it: {self.way_back}"
+            f" it. If it is yours, restore it when no command runs (/bg lists background processes): {self.way_back}"
         )
 
     @property
@@ -121,6 +122,14 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         return visible(
             f"kaa moved {self.what} to {self.kept_as} while a command ran: {self._danger}, and the command may have"
             f" written it. If it is yours, restore it when no command runs: {self.way_back}"
+        )
+
+    @property
+    def notice_after_kill(self) -> str:
+        """The same for the user, where kaa was killed since."""
+        return visible(
+            f"Before kaa was killed here, it moved {self.what} to {self.kept_as} while a command ran: {self._danger},"
+            f" and the command may have written it. If it is yours, restore it: {self.way_back}"
         )
 
     @property
@@ -251,6 +260,17 @@ def _outside_the_project(path: str) -> str:
 def visible(text: str) -> str:
     r"""The text on one line: control characters, which names may have, stand as their escapes, such as `\x1b`."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def moved_early(moved: Sequence[Blocked]) -> str:
+    """Say what was moved away while the command still runs that may have made it, and when the question comes."""
+    names = list(dict.fromkeys(one.what for one in moved))
+    named = ", ".join(names[:_NAMED_EARLY])
+    more = f" and {len(names) - _NAMED_EARLY} more" if len(names) > _NAMED_EARLY else ""
+    return visible(
+        f"kaa moved {named}{more} away, changed while a command runs: other programs execute or obey such files. When"
+        " the command ends, kaa asks whether you made this, or says how to put it back."
+    )
 
 
 def sentences(blocked: Iterable[Blocked]) -> tuple[str, ...]:

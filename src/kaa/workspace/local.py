@@ -278,6 +278,11 @@ class LocalWorkspace:
         """From now on, this is told in a sentence what the guard finds that belongs to no call."""
         self._listener.tell(tell)
 
+    def tell_left(self) -> None:
+        """Tell, and later the model, what was moved away in this project by a kaa that was killed."""
+        for one in self.sandbox.take_untold():
+            self._listener.hear_of_left(one)
+
     def ask(self, ask: AskAboutFound) -> None:
         """From now on, this asks about files that the guard moved away, instead, if they belong to no call."""
         self._listener.ask(ask)

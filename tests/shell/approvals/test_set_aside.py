@@ -79,14 +79,13 @@ def test_the_question_shows_the_content_and_a_yes_writes_it() -> None:
     assert "the user allowed it" in outcome.told
 
 
-def test_beside_background_processes_the_question_says_so() -> None:
+def test_beside_background_processes_the_question_says_to_stop_them_first() -> None:
     scene = Scene({f".envrc{_KEPT}": b"a"})
 
     run(scene.offers.offer(ToolCall("", "bash", {}), scene.moved(".envrc")))
 
     [question] = scene.questions
     assert not question.is_of_call
-    assert "while a background process ran" in question.reasons[0]
     assert "stop the background processes" in question.reasons[1]
 
 

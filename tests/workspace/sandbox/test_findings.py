@@ -14,6 +14,7 @@ import pytest
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
+from kaa.workspace.sandbox import findings
 from kaa.workspace.sandbox.findings import Carrier, Findings, Listener
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
@@ -307,24 +308,27 @@ def test_a_mounted_file_that_the_user_changes_in_place_is_let_alone(folder: Path
 
 
 def test_a_finding_goes_to_every_call_that_may_have_caused_it_and_once_to_each() -> None:
-    findings, told = Findings(), list[str]()
-    conversation = findings.join()
+    found_here, told = Findings(), list[str]()
+    conversation = found_here.join()
     conversation.tell(told.append)
     command, write, other = (Carrier(conversation, path) for path in (None, "/p/sub/.vscode/a", "/p/sub/x"))
     found = Blocked("protected", "/p/sub/.vscode", "/p/sub/.vscode.kaa-blocked")
 
-    with findings.carried(command), findings.carried(write), findings.carried(other):
-        findings.deliver([found])
-        findings.deliver([found])
+    async def deliver() -> None:
+        with found_here.carried(command), found_here.carried(write), found_here.carried(other):
+            found_here.deliver([found])
+            found_here.deliver([found])
+
+    asyncio.run(deliver())
 
     assert (command.found, write.found, other.found, told) == ([found], [found], [], [])
 
 
 def test_what_nobody_could_be_told_is_told_to_the_first_who_listens() -> None:
-    findings, told = Findings(), list[str]()
+    found, told = Findings(), list[str]()
 
-    findings.deliver([Blocked("flood")])
-    conversation = findings.join()
+    found.deliver([Blocked("flood")])
+    conversation = found.join()
     conversation.tell(told.append)
 
     assert len(told) == 1
@@ -401,9 +405,50 @@ def test_what_the_user_saved_is_kept_where_commands_cannot_overwrite_it(folder: 
         (scene.project / "new").rename(scene.project / name)
         told = await scene.next_told()
 
-        [copy] = (folder / "kaa" / "moved-files").iterdir()
+        [copy] = (folder / "kaa" / "moved-files").glob("*.envrc")
         assert copy.read_text() == "the work of the user"
         assert f"cp {copy} {scene.project}/{name}" in told
 
     (folder / "kaa").mkdir()
     play(folder, scene, SandboxOptions(private=(str(folder / "kaa"),)))
+
+
+def test_what_a_call_found_that_was_stopped_is_told_once(folder: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        waiting = "touch {}; exec sleep 1000"
+        calls = [asyncio.create_task(scene.sh(waiting.format(name))) for name in ("runs", "runs-too")]
+        while not all((scene.project / name).exists() for name in ("runs", "runs-too")):
+            await asyncio.sleep(0.01)
+        (scene.project / "sub" / ".envrc").write_text("mine")
+        while (scene.project / "sub" / ".envrc").exists():
+            await asyncio.sleep(0.01)
+
+        for call in calls:
+            call.cancel()
+        await asyncio.wait(calls)
+
+        assert "sub/.envrc" in await scene.next_told()
+        assert [os.path.basename(one.what) for one in (await scene.sh("true")).told_user] == [".envrc"]
+
+    assert play(folder, scene) == []
+
+
+def test_during_a_long_call_it_is_said_once_that_something_was_moved_away(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "_LONG_SECONDS", 0.01)
+
+    async def scene(scene: Scene) -> None:
+        call = asyncio.create_task(scene.sh("touch runs; until test -e over; do sleep 0.01; done"))
+        while not (scene.project / "runs").exists():
+            await asyncio.sleep(0.01)
+        (scene.project / "sub" / ".envrc").write_text("mine")
+
+        said = await scene.next_told()
+        (scene.project / "over").touch()
+        result = await call
+
+        assert f"kaa moved {scene.project}/sub/.envrc away" in said
+        assert [os.path.basename(one.what) for one in result.blocked] == [".envrc"]
+
+    assert play(folder, scene) == []

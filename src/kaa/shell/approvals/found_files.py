@@ -1,6 +1,7 @@
-"""Asks about files that the guard moved away while only processes in the background ran: no result tells of these.
+"""Asks about files that the guard moved away, where no result tells of these.
 
-They may be what the user has just saved in an editor. So the question comes at once, also while the agent does nothing.
+Only processes in the background ran, or the call was stopped that ran. They may be what the user has just saved in an
+editor. So the question comes at once, also while the agent does nothing.
 """
 
 import asyncio
@@ -32,15 +33,20 @@ class FoundFiles:
         self._notify = notify
         self._waiting: dict[Blocked, Callable[[Blocked], None]] = {}
         self._asking: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def add(self, found: Blocked, forget: Callable[[Blocked], None]) -> None:
         """Ask about one more. `forget`: gets it if it is put back, to keep it from the model."""
+        if self._is_closed:
+            self._tell([found])
+            return
         self._waiting[found] = forget
         if self._asking is None or self._asking.done():
             self._asking = asyncio.get_running_loop().create_task(self._ask())
 
     async def close(self) -> None:
         """Withdraw the question, and say where the files are that nobody was asked about."""
+        self._is_closed = True
         if self._asking is None:
             return
         self._asking.cancel()

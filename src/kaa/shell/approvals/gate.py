@@ -238,7 +238,12 @@ class Gate:
         if not self._asks_owner:
             self._tell_owner(blocked)
             return None
-        if (outcome := await self._offers().offer(call, blocked)) is None:
+        try:
+            outcome = await self._offers().offer(call, blocked)
+        except asyncio.CancelledError:  # the run is stopped, perhaps by the answer: its result will not tell it
+            self._tell_of_unsettled(blocked)
+            raise
+        if outcome is None:
             return None
         if self._owner is not None:  # they do not read what their agents are told
             self._tell_owner([one for one in blocked if one not in outcome.settled])
@@ -261,6 +266,11 @@ class Gate:
         if self._owner is not None or (self.asker.can_ask and self._policy() == "never"):
             for one in dict.fromkeys(one for one in blocked if one.kept_as):
                 self._notify(one.notice_beside)
+
+    def _tell_of_unsettled(self, blocked: Sequence[Blocked]) -> None:
+        settled = self._offers().settled
+        for one in dict.fromkeys(one for one in blocked if one.kept_as and one not in settled):
+            self._notify(one.notice_beside)
 
     def _offers(self) -> "SetAside":
         if self._set_aside is None:

@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import posixpath
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -135,11 +135,17 @@ class SetAside:
         self._notify = notify
         self._answers = answers or FileAnswers()
 
+    @property
+    def settled(self) -> Collection[Blocked]:
+        """What was put back or written."""
+        return self._answers.settled
+
     async def offer(self, call: ToolCall, blocked: Sequence[Blocked]) -> Outcome | None:
         """Ask about the files that appeared during a call, and write them after a yes.
 
         Args:
-            call: the call; without an id, files appeared while only processes in the background ran.
+            call: the call; without an id, no result tells of the files: only processes in the background ran, or the
+                call was stopped.
             blocked: what was stopped in it.
 
         Returns:
@@ -297,11 +303,10 @@ class SetAside:
 
 def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str, remark: str) -> Approval:
     executable = [visible(file.path) for file in files if file.executable]
-    what = "command" if call.id else "background process"
     later = "" if call.id else " (first stop the background processes: /bg lists them)"
     reasons = [
-        f"kaa moved this away while a {what} ran, because other programs execute or obey it. The {what} made it, or"
-        " you or another program did.",
+        "kaa moved this away while a command ran, because other programs execute or obey it. Either the command or you"
+        " changed it.",
         f"After a no, this puts it back{later}: {ways_back}",
     ]
     if remark:

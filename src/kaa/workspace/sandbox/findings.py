@@ -5,21 +5,27 @@ those get a finding whose words name it; if none does, all of them. A call that 
 so its result carries what is found meanwhile. What comes to light while only background processes of a conversation run
 is told to this conversation at once, and its model learns it with the next result, as information. All conversations
 are told what comes to light between calls, or beside kaa's own questions.
+
+A call that is stopped has no result that says it, so its conversation is told what it found, and asked about it. Of a
+call that takes long the user hears before it ends that something was moved away.
 """
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from kaa.hands.below import is_below
-from kaa.workspace.blocked import Blocked
+from kaa.workspace.blocked import Blocked, moved_early
 
 Tell: TypeAlias = Callable[[str], None]
 # With a finding it gets what keeps one from the model, because it is at its place again.
 AskAboutFound: TypeAlias = Callable[[Blocked, Callable[[Blocked], None]], None]
 
 _MAX_FOR_MODEL = 8  # more than that is for the user to look at
+# After so long in which a command goes on, its user hears that it is not its result that makes a saved file disappear.
+_LONG_SECONDS = 3.0
 
 
 class Listener:
@@ -58,6 +64,16 @@ class Listener:
         else:
             self._tell(blocked.notice)
 
+    def hear_of_stopped(self, blocked: Blocked) -> None:
+        """Hear what the result of a call would have said that was stopped. Several calls may have had the same."""
+        if blocked not in self._for_model:
+            self.hear(blocked)
+
+    def hear_of_left(self, blocked: Blocked) -> None:
+        """Tell the user now, and the model later, what was moved away by a kaa that was killed since."""
+        self._for_model = [*self._for_model, blocked][:_MAX_FOR_MODEL]
+        self.say(blocked.notice_after_kill)
+
     def _forget(self, blocked: Blocked) -> None:
         self._for_model = [one for one in self._for_model if one != blocked]
 
@@ -86,6 +102,7 @@ class Carrier:
         found: what was found so far, each once.
         beside: the calls that ran at the same time.
         is_running: it has not ended.
+        saying: tells the user early of what was moved away; None while nothing was.
     """
 
     def __init__(
@@ -103,6 +120,7 @@ class Carrier:
         self.found: list[Blocked] = []
         self.beside: list[Carrier] = []
         self.is_running = False
+        self.saying: asyncio.TimerHandle | None = None
         self._words = words
         self._hosts = hosts
         self._told: set[Blocked] = set()
@@ -159,6 +177,7 @@ class Findings:
         self.last = first or Listener()
         self._listeners: list[Listener] = []
         self._carriers: list[Carrier] = []
+        self._said: set[Blocked] = set()  # before the calls ended that have it
         self._in_background: list[Listener] = []  # once for each process
 
     def join(self) -> Listener:
@@ -186,9 +205,19 @@ class Findings:
         carrier.is_running = True
         try:
             yield
+        except BaseException as error:
+            # A file tool whose write fails says itself what was moved away.
+            if carrier.path is None or isinstance(error, asyncio.CancelledError):
+                for one in carrier.found:
+                    carrier.listener.hear_of_stopped(one)
+            raise
         finally:
             carrier.is_running = False
             self._carriers.remove(carrier)
+            if carrier.saying is not None:
+                carrier.saying.cancel()
+            if not self._carriers:
+                self._said.clear()
 
     @contextlib.contextmanager
     def in_background(self, listener: Listener) -> Iterator[None]:
@@ -208,8 +237,18 @@ class Findings:
             for carrier in carriers:
                 if blocked not in carrier.found:
                     carrier.found.append(blocked)
+                    if blocked.kept_as and carrier.saying is None:
+                        loop = asyncio.get_running_loop()
+                        carrier.saying = loop.call_later(_LONG_SECONDS, self._say_early, carrier)
             answered = [carrier.listener for carrier in carriers]
             everybody = self._listeners or [self.last]
             running = [one for one in everybody if one in self._in_background and one not in answered]
             for listener in running or ([] if carriers else everybody):
                 listener.hear(blocked)
+
+    def _say_early(self, carrier: Carrier) -> None:
+        """Tell the user what was moved away while a call runs that takes long. Each file is said once."""
+        new = [one for one in carrier.found if one.kept_as and one not in self._said]
+        self._said.update(new)
+        if new:
+            carrier.listener.say(moved_early(new))

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os.path
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kaa.workspace.sandbox.denials import Denials
     from kaa.workspace.sandbox.dot_entries import DotEntries
     from kaa.workspace.sandbox.private_tmp import PrivateTmp
+    from kaa.workspace.sandbox.untold_files import UntoldFiles
     from kaa.workspace.sandbox.watch import Activity, GuardedActivity, GuardWatch
 
 _SCANS = (
@@ -118,6 +119,7 @@ class Sandbox:
         self._environment_of: tuple[tuple[Policy, int | None], dict[str, str]] | None = None
         self.network = Network(options.network, environment)
         self.findings = Findings()
+        self._untold: UntoldFiles | None = None
         self._ports: Ports | None = None
 
     def start(self, launched: LaunchedHands | None = None) -> None:
@@ -456,6 +458,8 @@ class Sandbox:
             self._watch.close()
         await asyncio.gather(*(hands.close() for hands in self._all_hands()))
         await self.network.close()
+        if self._untold is not None:
+            self._untold.close()
         self._roots.close()
         await asyncio.to_thread(self._places.close)
 
@@ -585,7 +589,7 @@ class Sandbox:
 
         former, new = (
             self._watch,
-            GuardWatch(slot, self._root, self._all_hands, self._stop_commands, self.findings.deliver, self._saved),
+            GuardWatch(slot, self._root, self._all_hands, self._stop_commands, self._deliver, self._saved),
         )
         if former is not None:
             try:
@@ -597,6 +601,28 @@ class Sandbox:
         if former is not None:
             await former.retire()
         return new
+
+    def _deliver(self, found: Iterable[Blocked]) -> None:
+        """Pass on what the guard found; noted before, because this process may be killed before anybody is told."""
+        found = tuple(found)
+        if self._saved and any(one.kept_as for one in found):
+            from kaa.workspace.sandbox.untold_files import UntoldFiles  # lazy: the guard rarely moves anything
+
+            self._untold = self._untold or UntoldFiles(self._saved, self._root)
+            self._untold.add(found)
+        self.findings.deliver(found)
+
+    def take_untold(self) -> tuple[Blocked, ...]:
+        """Return what was moved away here by a kaa that was killed before it could tell anybody; once."""
+        try:
+            names = os.listdir(self._saved) if self._saved else []
+        except OSError:
+            return ()
+        if not names:
+            return ()
+        from kaa.workspace.sandbox.untold_files import take_untold  # lazy, as above
+
+        return tuple(take_untold(self._saved, names, self._root))
 
     async def _end_watch(self, activity: "GuardedActivity") -> None:
         """Have everything found. That the guard could not be asked is a finding too: something may keep it busy."""
