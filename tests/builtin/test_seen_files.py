@@ -1,13 +1,24 @@
 """What `write` knows of files from the session, after it was opened again."""
 
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
+from kaa.builtin.seen_files import SeenFiles
+from kaa.ext.asking import NOBODY
+from kaa.ext.context import ConversationContext
+from kaa.shell.conversation import Conversation
 from kaa.shell.options import ContinueSession, ConversationOptions
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import CommandResult
 from tests.end_to_end.kaa_process import conversation
 from tests.support.agents import run
 from tests.support.model_server import ScriptItem, call, say
 from tests.support.stage import Stage
+from tests.support.toolbox import RecordedRun
+
+if TYPE_CHECKING:
+    from kaa.ext.agents import AgentRunner
 
 _WRITE = call("write", path="notes.txt", content="new")
 
@@ -76,3 +87,25 @@ def test_another_file_of_the_same_name_was_not_read(days: Days) -> None:
     days.play(call("read", path="notes.txt"))
 
     assert "was not written" in days.play(call("write", path="sub/notes.txt", content="new"))
+
+
+def test_what_was_saved_while_a_command_of_the_user_or_of_an_agent_ran_is_not_overwritten(stage: Stage) -> None:
+    stage.server.begin([call("read", path="notes.txt"), say("Read."), _WRITE, say("Done.")])
+    stage.commands = lambda _: CommandResult(0, None, b"", 0, 0)
+    options = ConversationOptions(model="m", approvals="auto")
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("read it")
+        own = ConversationContext(stage.workspace, NOBODY)
+        agent = own.of_agent(stage.workspace, NOBODY, lambda: cast("AgentRunner", None), "helper").of_call(
+            RecordedRun()
+        )
+        with conversation.state(SeenFiles, SeenFiles).command("sed -i s/a/b/ notes.txt", agent):
+            await conversation.run_command("sleep 3 # notes.txt", in_context=True)
+            await stage.workspace.write("notes.txt", b"saved\n")
+        await conversation.submit("write it")
+
+    stage.play(scene, options)
+
+    assert stage.workspace.files["/project/notes.txt"] == b"saved\n"
+    assert "+saved" in str(stage.server.requests[-1].json["messages"])

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, cast
 from kaa.builtin.tools import extend
 from kaa.core.messages import Json, Message, TextContent
 from kaa.core.tool import Permit, ToolError, ToolResult
+from kaa.ext.command_reading import CommandReading
 from kaa.ext.showing import ConversationDisplay
+from kaa.shell.approvals.grammar import read
+from kaa.shell.approvals.reach import reach
 from kaa.workspace.protocol import Workspace
 from tests.support.registries import LoadedRegistry
 
@@ -41,6 +44,12 @@ class _Control:
     def session(self, _extension: str) -> _NewSession:
         """That of the conversation."""
         return _NewSession()
+
+    def read_command(self, command: str) -> CommandReading:
+        """As approvals read it."""
+        found = reach(read(command))
+        redirections = tuple(text for simple in found.simple for text in simple.redirections)
+        return CommandReading(found.commands, redirections, found.complete)
 
 
 class Toolbox:

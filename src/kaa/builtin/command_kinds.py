@@ -64,6 +64,26 @@ def kind_of(command: str, read: Callable[[str], CommandReading]) -> Kind:
     return "looks" if reading.is_complete else "executes"
 
 
+def names_as_written(command: str, name: str, read: Callable[[str], CommandReading]) -> bool:
+    """Return True if the words of a command say that it writes a file, or may: what does more than look names it.
+
+    Args:
+        command: the command.
+        name: of the file, without its directories.
+        read: takes commands apart.
+    """
+    if name not in command:
+        return False
+    reading = read(command)
+    if any(target.strip("'\"").rpartition("/")[2] == name for target in targets_of(reading)):
+        return True
+    changing = [words for words in reading.programs if _kind(words, command) != "looks"]
+    if any(word is not None and name in word for words in changing for word in words):
+        return True
+    computes = not reading.is_complete or any(None in words for words in changing)
+    return computes or (bool(changing) and any(name in text for text in reading.redirections))  # a script on stdin
+
+
 def targets_of(reading: CommandReading) -> list[str]:
     """The files that the redirections of a command write, without devices and temporary ones."""
     return [target for text in reading.redirections for target in _targets(text)]

@@ -29,9 +29,11 @@ _Key: TypeAlias = tuple[str, str]  # who saw which real path
 
 
 class _Command:
-    """When a command ran, in Unix time."""
+    """What a model ran, and when, in Unix time."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str, caller: str) -> None:
+        self.text = text
+        self.caller = caller
         self.start_ns = time.time_ns() - _CLOCK_STEP_NS
         self.end_ns: int | None = None
 
@@ -49,9 +51,12 @@ class SeenFiles:
         self._commands: list[_Command] = []
 
     @contextmanager
-    def command(self) -> Iterator[None]:
-        """Attribute to the models what changes while a command runs."""
-        running = _Command()
+    def command(self, text: str, context: ToolContext) -> Iterator[None]:
+        """Attribute to the model what a command changes while it runs, as far as its words say so."""
+        if not context.model_calls:
+            yield
+            return
+        running = _Command(text, context.caller)
         self._commands.append(running)
         del self._commands[:-_MAX_COMMANDS]
         try:
@@ -75,10 +80,27 @@ class SeenFiles:
             self.note(after, new, context)
 
     def _knows(self, info: FileInfo, context: ToolContext) -> bool:
-        """Return True if the model saw this state of the file, or a command made it."""
-        if self._stamps.get(_key(info, context)) == _stamp(info):
+        """Return True if the model saw this state of the file, or a command of its own made it.
+
+        While a command runs, the user saves files, too. A file that the model knows was written by the command if its
+        words say so. One that it does not know may be made by whatever does more than look.
+        """
+        key = _key(info, context)
+        if self._stamps.get(key) == _stamp(info):
             return True
-        return any(command.ran_at(info.modified_ns) for command in reversed(self._commands))
+        ran = [one for one in self._commands if one.caller == key[0] and one.ran_at(info.modified_ns)]
+        if not ran:
+            return False
+        from kaa.builtin.command_kinds import (
+            kind_of,
+            names_as_written,
+        )  # lazy: commands change few files that are known
+
+        read = context.read_command
+        if key not in self._stamps:
+            return any(kind_of(one.text, read) != "looks" for one in ran)
+        name = posixpath.basename(info.real_path)
+        return any(names_as_written(one.text, name, read) for one in ran)
 
     async def check(self, path: str, info: FileInfo, new: bytes, context: ToolContext) -> None:
         """Refuse once to replace content that the model has not seen, and show it.
@@ -113,7 +135,7 @@ class SeenFiles:
                 "Change it with edit, or repeat this call to replace all of it."
             )
         raise ToolError(
-            f"{path} was not written: somebody else changed it since you last read or wrote it.\n\n"
+            f"{path} was not written: it has changed since you last read or wrote it.\n\n"
             f"{_difference(path, seen, present.data)}\n\n"
             "Keep these changes: use edit, or repeat this call with content that includes them."
         )

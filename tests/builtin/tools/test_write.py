@@ -156,6 +156,53 @@ def test_files_that_commands_made_or_changed_are_overwritten(tmp_path: Path) -> 
     with_tools(tmp_path, scenario)
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["sed -i s/one/two/ a.py", "echo two > ./a.py", 'python3 -c \'open("a.py", "w").write("two")\'', "cp b.py a.py"],
+)
+def test_a_known_file_that_a_command_names_and_changes_is_overwritten(command: str, tmp_path: Path) -> None:
+    async def scenario(tools: Toolbox) -> None:
+        (tmp_path / "b.py").write_text("two\n")
+        await tools.text("write", path="a.py", content="one\n")
+        await tools.text("bash", command=command)
+
+        assert await tools.text("write", path="a.py", content="three") == "Overwrote a.py (5 bytes)."
+
+    with_tools(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("command", ["{}", "cat a.py; {}", "git status; {}"])
+def test_what_the_user_saves_while_a_command_runs_is_not_replaced_but_shown(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+
+    async def scenario(tools: Toolbox) -> None:
+        await tools.text("write", path="a.py", content="one\n")
+        waiting = command.format("touch runs; until test -e over; do sleep 0.01; done")
+        running = asyncio.create_task(tools.call("bash", command=waiting))
+        while not (tmp_path / "runs").exists():
+            await asyncio.sleep(0.01)
+        file.write_text("one\nof the user\n")
+        (tmp_path / "over").touch()
+        await running
+
+        assert "+of the user" in await tools.failure("write", path="a.py", content="x\n")
+        assert file.read_text() == "one\nof the user\n"
+        assert await tools.text("write", path="a.py", content="x\nof the user\n") == "Overwrote a.py (14 bytes)."
+
+    with_tools(tmp_path, scenario)
+
+
+def test_what_a_command_makes_that_names_no_file_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "init").write_text("echo made > new.toml")
+
+    async def scenario(tools: Toolbox) -> None:
+        await tools.text("bash", command="sh init")
+
+        assert await tools.text("write", path="new.toml", content="a") == "Overwrote new.toml (1 bytes)."
+
+    with_tools(tmp_path, scenario)
+
+
 def test_a_patch_does_not_add_a_file_over_one_that_the_model_never_saw(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("mine\n")

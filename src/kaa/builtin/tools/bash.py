@@ -124,7 +124,7 @@ async def _run(context: ToolContext, command: CommandRequest) -> CommandResult:
 
     live = StreamedOutput(context.update)
     try:
-        with seen_files(context).command():
+        with seen_files(context).command(command.argv[-1], context):
             return await context.workspace.run(command, live.feed)
     finally:
         live.close()

@@ -49,7 +49,8 @@ def test_files_that_somebody_else_may_have_changed_are_marked_and_explained() ->
         "?restored   a",
         "~restored   b",
         "? changed while only a background process of kaa's ran: maybe you or another program changed it",
-        "~ changed while a command ran: what you or another program wrote there meanwhile goes too; kaa keeps a copy",
+        "~ changed while a command ran: what you or another program wrote there meanwhile goes too. To get it back:"
+        " /redo, or /tree and the entry after that command",
     ]
 
 

@@ -66,8 +66,8 @@ class PlanView:
             yield wrap([(said, palette["warning"])], width)
         if self._plan.of_commands:
             said = (
-                "~ changed while a command ran: what you or another program wrote there meanwhile goes too;"
-                " kaa keeps a copy"
+                "~ changed while a command ran: what you or another program wrote there meanwhile goes too. To get it"
+                " back: /redo, or /tree and the entry after that command"
             )
             yield wrap([(said, palette["muted"])], width)
         for rule in self._plan.uncovered:
