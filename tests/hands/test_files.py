@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kaa.hands import writing
+from kaa.hands.connection import WireConnection
 from kaa.hands.digest import new_digest
 from kaa.hands.files import Files, serve
 from kaa.hands.settings import HandsSettings
-from kaa.hands.wire import Frame, WireConnection, encode
+from kaa.hands.wire import Frame, encode
 
 _JSON = st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=4) | st.lists(st.text(max_size=3), max_size=2)
 

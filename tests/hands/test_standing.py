@@ -18,7 +18,7 @@ _CHANGES = {
 _SCRIPT = """
 import os, resource
 from kaa.hands.confinement import kernel
-from kaa.hands.standing import standing
+from kaa.hands.processes import standing
 
 def write(name, text):
     with open(f"/proc/self/{{name}}", "w") as file:

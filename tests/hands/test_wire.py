@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.hands.wire import MAX_BODY_BYTES, Frame, FrameDecoder, WireConnection, WireError, encode, receive, send_some
+from kaa.hands.connection import WireConnection
+from kaa.hands.wire import MAX_BODY_BYTES, Frame, FrameDecoder, WireError, encode, receive, send_some
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -56,28 +57,49 @@ def test_it_is_started_before_any_event_loop_and_without_waiting(project: Path) 
     assert asyncio.run(scenario()) == b"x"
 
 
-def test_its_code_is_compiled_where_the_installer_has_not_done_so(tmp_path: Path) -> None:
+_READER = """
+import asyncio, sys
+sys.path.insert(0, sys.argv[1])
+started = []
+sys.addaudithook(lambda event, args: started.append(args[1]) if event == "subprocess.Popen" else None)
+from kaa.workspace.local import LocalWorkspace
+async def main():
+    workspace = LocalWorkspace.start(sys.argv[2])
+    await asyncio.gather(*[workspace.read("file") for _ in range(3)])
+    await workspace.close()
+asyncio.run(main())
+print(sum("compileall" in argv for argv in started))
+"""
+
+
+def test_its_code_is_compiled_where_the_installer_has_not_done_so_and_after_an_update(
+    tmp_path: Path, project: Path
+) -> None:
+    (project / "file").touch()
     package = tmp_path / "kaa"
     shutil.copytree(Path(kaa.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    launching = (
-        "import sys; sys.path.insert(0, sys.argv[1]); started = []\n"
-        "sys.addaudithook(lambda event, args: started.append(args) if event == 'subprocess.Popen' else None)\n"
-        "from kaa.workspace.launch import launch; hands = launch(); hands.control.close(); hands.process.wait()\n"
-        "print(len(started))"
-    )
 
-    def programs_started() -> int:
-        argv = [sys.executable, "-I", "-S", "-c", launching, str(tmp_path)]
+    def compilations() -> int:
+        argv = [sys.executable, "-I", "-c", _READER, str(tmp_path), str(project)]
         return int(subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout)
 
-    assert programs_started() == 2
-    compiled = package / "hands" / "__pycache__" / f"writing.{sys.implementation.cache_tag}.pyc"
-    deadline = time.monotonic() + HANG_SECONDS
-    while not compiled.exists():
-        assert time.monotonic() < deadline, "nothing was compiled"
-        time.sleep(0.01)
-    assert list((package / "hands" / "guard" / "__pycache__").glob("watcher.*"))
-    assert programs_started() == 1
+    def wait_until_compiled(name: str) -> None:
+        source = package / "hands" / name
+        compiled = Path(importlib.util.cache_from_source(str(source)))
+        deadline = time.monotonic() + HANG_SECONDS
+        while not compiled.exists() or int.from_bytes(compiled.read_bytes()[12:16], "little") != source.stat().st_size:
+            assert time.monotonic() < deadline, f"{name} was not compiled"
+            time.sleep(0.01)
+
+    assert compilations() == 1
+    for name in ("writing.py", "guard/watcher.py", "parsing/service.py"):
+        wait_until_compiled(name)
+    assert compilations() == 0
+    with (package / "hands" / "files.py").open("a") as file:
+        file.write("# changed\n")
+    assert compilations() == 1
+    wait_until_compiled("files.py")
+    assert compilations() == 0
 
 
 def test_closing_ends_all_its_processes(local: RunLocal, processes: Processes) -> None:

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from kaa.hands import places, reading, writing
+from kaa.hands.connection import WireConnection
 from kaa.hands.fields import integer, is_real, text, texts
 from kaa.hands.places import Place
 from kaa.hands.settings import HandsSettings
-from kaa.hands.wire import MAX_BODY_BYTES, Frame, Header, WireConnection, WireError
+from kaa.hands.wire import MAX_BODY_BYTES, Frame, Header, WireError
 
 
 class FileReply(NamedTuple):

@@ -15,6 +15,7 @@ from kaa.hands.confinement.canaries import Canaries
 from kaa.hands.confinement.contract import Confinement, ConfinementError, ViewChangedError
 from kaa.hands.confinement.establishing import establish
 from kaa.hands.confinement.selftest import self_test
+from kaa.hands.connection import WireConnection, notice_compiling
 from kaa.hands.fields import integer, text
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
@@ -27,8 +28,9 @@ _LAST_WORDS_SECONDS = 2.0  # for slots to stop what they run once the brain is g
 
 def main() -> NoReturn:
     """Serve the control socket, which is standard input, until its other end is gone."""
+    notice_compiling()
     control = _take_over_stdin()
-    connection = wire.WireConnection(control)
+    connection = WireConnection(control)
     first = connection.receive()
     if first is None:
         os._exit(0)
@@ -48,7 +50,7 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-def _confine(connection: wire.WireConnection, settings: HandsSettings, policy: Policy) -> Confinement:
+def _confine(connection: WireConnection, settings: HandsSettings, policy: Policy) -> Confinement:
     """Put this process where the policy wants it, prove that it holds, and tell the brain.
 
     Raises:
@@ -101,7 +103,7 @@ class ForkServer:
     """
 
     def __init__(
-        self, connection: wire.WireConnection, settings: HandsSettings, policy: Policy, confinement: Confinement
+        self, connection: WireConnection, settings: HandsSettings, policy: Policy, confinement: Confinement
     ) -> None:
         self._connection = connection
         self._settings = settings

@@ -5,9 +5,10 @@ import socket
 
 from kaa.hands import commands
 from kaa.hands.confinement.contract import Confinement
+from kaa.hands.connection import WireConnection
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
-from kaa.hands.wire import WireConnection, WireError
+from kaa.hands.wire import WireError
 
 
 def run(

@@ -23,6 +23,8 @@ _RECEIVE_BYTES = 64 * 1024
 _MAX_DESCRIPTORS = 5  # the standard streams of an extension, and its connection
 # What the guard writes into the pipe of its alarm if commands plant names in a loop; other bytes ask for a look only.
 FLOOD_ALARM = b"!"
+# In the header of any frame from the hands: there was no current bytecode of a module, and they compiled it.
+COMPILED = "compiled"
 # Where recvmsg cannot set close-on-exec itself (macOS), it is set right after: the hands have one thread.
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
@@ -116,57 +118,6 @@ def close_all(descriptors: Iterable[int]) -> None:
     """Close descriptors that nobody wants."""
     for descriptor in descriptors:
         os.close(descriptor)
-
-
-class WireConnection:
-    """Frames over a blocking socket: what the hands use, which do one thing at a time."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
-        self._decoder = FrameDecoder()
-        self.descriptors: list[int] = []
-
-    def fileno(self) -> int:
-        """For poll."""
-        return self._socket.fileno()
-
-    def pending(self) -> Frame | None:
-        """A frame that came along with an earlier one, about which poll says nothing."""
-        return self._decoder.next()
-
-    def receive(self) -> Frame | None:
-        """Wait for a frame; None when the other end is gone. Its descriptors are appended to `descriptors`."""
-        while (frame := self._decoder.next()) is None:
-            try:
-                data, descriptors = receive(self._socket)
-            except ConnectionError:
-                return None
-            self.descriptors += descriptors
-            if not data:
-                return None
-            self._decoder.feed(data)
-        return frame
-
-    def take_descriptors(self) -> list[int]:
-        """The descriptors that came since the last time."""
-        taken, self.descriptors = self.descriptors, []
-        return taken
-
-    def send(self, header: Mapping[str, object], body: Buffer = b"", descriptors: Sequence[int] = ()) -> None:
-        """Send a frame.
-
-        Raises:
-            ConnectionError: the other end is gone.
-        """
-        head = encode(header, body)
-        sent = send_some(self._socket, head, descriptors)
-        for rest in (memoryview(head)[sent:], body):
-            if rest:
-                self._socket.sendall(rest)
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
 
 
 def _check_lengths(header_bytes: int, body_bytes: int) -> None:

@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from kaa.hands import wire
+from kaa.workspace.launch import compile_hands
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
 _JOIN_UP_TO_BYTES = 64 * 1024  # copying so much is cheaper than a second system call
@@ -116,11 +117,13 @@ class Channel:
 
 
 def parse(header: wire.Header, reply: type[Reply]) -> Reply:
-    """Check a header against what is expected.
+    """Check a header against what is expected, and compile the hands if it says that they had to.
 
     Raises:
         WorkspaceUnavailableError: it is something else.
     """
+    if wire.COMPILED in header:
+        compile_hands()
     try:
         return msgspec.convert(header, reply)
     except msgspec.ValidationError as error:

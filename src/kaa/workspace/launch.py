@@ -5,12 +5,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import IO, NamedTuple, Protocol, TypeAlias
 
 _HANDS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "hands")
 _SCRIPT = os.path.join(_HANDS, "__main__.py")
-# Of what they load only when they are confined; it is compiled last.
-_BYTECODE = os.path.join(_HANDS, "__pycache__", f"writing.{sys.implementation.cache_tag}.pyc")
 
 
 class HandsProcess(Protocol):
@@ -81,16 +80,17 @@ def launch(wrap: Sequence[str] = ()) -> LaunchedHands:
     except OSError:
         ours.close()
         raise
-    _compile_once()
     return LaunchedHands(process, ours)
 
 
-def _compile_once() -> None:
-    """Compile the code of the hands, unless the installer has: uv does not.
+@cache  # any process of the hands may say that it has compiled something
+def compile_hands() -> None:
+    """Compile those modules of the hands whose bytecode is not current, once in this process, without waiting for it.
 
-    They load most of it when they are confined and can write no bytecode, and would compile it at each start.
+    The hands load most of their code when they are confined and can write no bytecode, and would compile it at each
+    start: the first time after an installer that compiles nothing, such as uv, or after `git pull`.
     """
-    if os.path.exists(_BYTECODE) or sys.dont_write_bytecode or not os.access(_HANDS, os.W_OK):
+    if sys.dont_write_bytecode or not os.access(_HANDS, os.W_OK):
         return
     import threading  # lazy: this happens once
 

@@ -5,10 +5,10 @@ import resource
 import socket
 import sys
 
+from kaa.hands.connection import WireConnection
 from kaa.hands.guard import serve
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
-from kaa.hands.wire import WireConnection
 from tests.support.ordinary import ORDINARY_UID
 
 OPEN_FILES = 256

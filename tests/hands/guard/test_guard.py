@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from kaa.hands import guard, wire
+from kaa.hands.connection import WireConnection
 from kaa.hands.digest import new_digest
 from kaa.hands.executed_names import CHOICES
 from kaa.hands.guard import directories, git_directory, items, service, watcher
@@ -26,7 +27,6 @@ from kaa.hands.inotify import watches_of_user
 from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES, Policy
 from kaa.hands.protected import JUDGED_PATHS
 from kaa.hands.settings import HandsSettings
-from kaa.hands.wire import WireConnection
 from tests.support.full_disk import files_limited_to
 from tests.support.patience import HANG_SECONDS
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.hands.wire import WireConnection
+from kaa.hands.connection import WireConnection
 from tests.hands.guard.guard_apart import OPEN_FILES
 from tests.support.ordinary import open_directory, own
 from tests.support.patience import HANG_SECONDS

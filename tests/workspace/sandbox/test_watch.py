@@ -6,7 +6,8 @@ import socket
 from collections.abc import Iterable
 from typing import cast
 
-from kaa.hands.wire import Header, WireConnection
+from kaa.hands.connection import WireConnection
+from kaa.hands.wire import Header
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.channel import Channel
 from kaa.workspace.hands import Hands

@@ -6,9 +6,10 @@ import select
 import signal
 import sys
 
+from kaa.hands.connection import WireConnection
 from kaa.hands.fields import integer, text, texts
 from kaa.hands.parsing import parsers
-from kaa.hands.wire import Frame, Header, WireConnection, WireError
+from kaa.hands.wire import Frame, Header, WireError
 
 # A process has five seconds of processor time; one that waits does nothing useful.
 _PATIENCE_MILLISECONDS = 10_000
