@@ -759,6 +759,27 @@ def test_where_nobody_can_be_asked_a_large_first_checkpoint_is_taken_and_told(la
     assert "copies 2 MB (6 files)" in notice
 
 
+def test_a_large_project_is_told_of_and_asked_about_once(large: Scene) -> None:
+    async def act(conversation: Conversation) -> None:
+        await conversation.submit("work")
+        await undone(conversation)
+
+    def session(asker: Asker = NOBODY) -> None:
+        for number in range(5):  # each copies as much as the first one, as it does while a part is unread
+            file = large.project / f"large{number}"
+            file.write_bytes(bytes([*file.read_bytes()[:1], 1]) * 250_000 + os.urandom(8))
+        large.play([bash("echo more >> a.txt"), say("Done.")], act, asker=asker)
+
+    session()
+    session()
+    assert len(large.notices) == 1
+
+    person = yes_or_no(True, True)
+    session(person)
+    session(person)
+    assert len(person.questions) == 1
+
+
 def test_no_room_for_a_note_of_the_restore_names_the_file_and_moves_nothing(scene: Scene) -> None:
     async def act(conversation: Conversation) -> list[str]:
         await conversation.submit("work")

@@ -52,7 +52,8 @@ def take_checkpoints(
     def make() -> Checkpoints:
         from kaa.shell.checkpoints.permission import limits_of, permission  # lazy: many chats change nothing
 
-        return workspace.checkpoints(str(folder), store.header.id, limits_of(settings), permission(asker, notify))
+        permit = permission(asker, notify, folder)
+        return workspace.checkpoints(str(folder), store.header.id, limits_of(settings), permit)
 
     def settings_of_git() -> object:
         from kaa.shell.checkpoints.git_settings import git_settings  # lazy, as above
