@@ -15,16 +15,11 @@ import pytest
 from kaa import cli
 from kaa.builtin import (
     background,
-    budget_command,
-    choice_commands,
-    commands,
     completion_check,
     goal,
     plan,
-    session_commands,
-    sharing_commands,
+    slash_commands,
     tools,
-    usage_reports,
 )
 from kaa.core.events import Event
 from kaa.core.hooks import Block, Continue
@@ -204,13 +199,8 @@ def test_every_tool_and_slash_command_is_documented() -> None:
     registry = LoadedRegistry()
     for module in (
         tools,
-        commands,
-        choice_commands,
+        slash_commands,
         background,
-        usage_reports,
-        budget_command,
-        session_commands,
-        sharing_commands,
         goal,
         plan,
         completion_check,
@@ -321,13 +311,8 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
     documented = set(re.findall(r"`/([a-z-]+)", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE))))
     registry = LoadedRegistry()
     for module in (
-        commands,
-        choice_commands,
+        slash_commands,
         background,
-        usage_reports,
-        budget_command,
-        session_commands,
-        sharing_commands,
         goal,
         plan,
         completion_check,

@@ -1,37 +1,29 @@
-"""The slash command for what runs and the session may use."""
+"""What the slash command does for what runs and the session may use."""
 
-from typing import Final
-
-from kaa.builtin.completing import among
-from kaa.core.budget import MEASURES, BudgetScope, BudgetUsage, Measure, amount, parse_amount
-from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.core.budget import (
+    BUDGET_SCOPES,
+    MEASURE_WORDS,
+    MEASURES,
+    BudgetScope,
+    BudgetUsage,
+    Measure,
+    amount,
+    parse_amount,
+)
+from kaa.ext.api import CommandAction, CommandContext, Reply
 from kaa.ext.errors import CommandError
 from kaa.ext.session_services import SessionBudget
 
-_SCOPES: tuple[BudgetScope, ...] = ("run", "session")
-WORDS: Final[dict[str, Measure]] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "time": "seconds"}
-"""What people call the measures."""
 _USAGE = "/budget run cost 0.50, /budget session tokens 2m, /budget run time 10m, /budget run turns off"
 
 
-def extend(api: ExtensionAPI) -> None:
-    """Register the command."""
-    api.register_command(
-        "budget",
-        "Show or change the limits of a run or the session",
-        _budget,
-        argument_hint="[run|session cost|tokens|turns|time AMOUNT|off]",
-        complete=among(*(f"{scope} {word} " for scope in _SCOPES for word in WORDS)),
-        while_running=True,
-    )
-
-
-async def _budget(arguments: str, context: CommandContext) -> CommandAction:
+async def budget(arguments: str, context: CommandContext) -> CommandAction:
+    """Show the limits, or change one."""
     match arguments.split():
         case []:
             return Reply(_shown(context.budget))
-        case [scope, word, *rest] if scope in _SCOPES and word in WORDS and rest:
-            _set(context.budget, "run" if scope == "run" else "session", WORDS[word], " ".join(rest))
+        case [scope, word, *rest] if scope in BUDGET_SCOPES and word in MEASURE_WORDS and rest:
+            _set(context.budget, "run" if scope == "run" else "session", MEASURE_WORDS[word], " ".join(rest))
             return Reply(_shown(context.budget))
         case _:
             raise CommandError(f"invalid budget: write, for example, {_USAGE}")
@@ -47,7 +39,7 @@ def _set(budget: SessionBudget, scope: BudgetScope, measure: Measure, text: str)
 
 def _shown(budget: SessionBudget) -> str:
     lines = []
-    for scope in _SCOPES:
+    for scope in BUDGET_SCOPES:
         limits, used = budget.limits(scope), budget.used(scope)
         lines.append("this run, or the last" if scope == "run" else "the session")
         for measure in MEASURES:

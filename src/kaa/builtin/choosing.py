@@ -98,6 +98,11 @@ def directories_completed(typed: str, context: CommandContext) -> list[Suggestio
     return [Suggestion(path) for path in [*itself, *(f"{folder}{slash}{name}/" for name in shown[:_MOST_DIRECTORIES])]]
 
 
+async def trust(_arguments: str, context: CommandContext) -> CommandAction:
+    """Show, decide or revoke trust in the project."""
+    return Reply(await context.review_trust())
+
+
 async def settings(arguments: str, context: CommandContext) -> CommandAction:
     """List settings, or change one."""
     scope, arguments = _scope(arguments)
@@ -151,6 +156,17 @@ def cycled_completed(typed: str, context: CommandContext) -> list[Suggestion]:
     before, space, last = typed.rpartition(" ")
     names = ("all", *(model.qualified_id for model in context.models.available()))
     return [Suggestion(before + space + name) for name in names if last.lower() in name.lower()]
+
+
+def levels_completed(typed: str, context: CommandContext) -> list[Suggestion]:
+    """Complete a thinking level."""
+    return fitting(typed, context.models.current.levels)
+
+
+def policies_completed(typed: str, context: CommandContext) -> list[Suggestion]:
+    """Complete an approval mode."""
+    policies = context.approvals.policies.items()
+    return [Suggestion(name, meaning) for name, meaning in policies if name.startswith(typed)]
 
 
 def fitting(typed: str, words: Sequence[str]) -> list[Suggestion]:

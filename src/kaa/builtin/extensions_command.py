@@ -1,7 +1,7 @@
 """The slash command that lists the user's extensions with their costs, and switches them on and off."""
 
 from kaa.builtin.amounts import counted
-from kaa.ext.api import CommandContext, Reply
+from kaa.ext.api import CommandContext, Reply, Suggestion
 from kaa.ext.errors import CommandError
 from kaa.ext.reports import ExtensionReport
 
@@ -20,6 +20,13 @@ async def extensions(arguments: str, context: CommandContext) -> Reply:
             return Reply(await context.extensions.disable(name.strip()))
         case _:
             raise CommandError("use /extensions, /extensions enable NAME or /extensions disable NAME")
+
+
+def names_completed(typed: str, context: CommandContext) -> list[Suggestion]:
+    """Complete what is to be done, and the name."""
+    names = [one.name for one in context.extensions.listed()]
+    texts = [f"{word} {name}" for word in ("enable", "disable") for name in names]
+    return [Suggestion(text) for text in texts if text.startswith(typed)]
 
 
 def lines_about(one: ExtensionReport) -> list[str]:

@@ -1,16 +1,14 @@
-"""The slash commands that go on in another session, or at another place of this one."""
+"""What the slash commands do that go on in another session, or at another place of this one."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kaa.builtin.completing import flags
 from kaa.builtin.picking import pick
 from kaa.ext.api import (
     BeginSession,
     CommandAction,
     CommandContext,
     CopySession,
-    ExtensionAPI,
     OpenSession,
     Reply,
     Suggestion,
@@ -27,44 +25,13 @@ NO_SEARCH_TEXT = 'give a text: /search words, a "phrase", or re:expression'
 _TEXT_CHARACTERS = 80
 
 
-def extend(api: ExtensionAPI) -> None:
-    """Register the commands."""
-    api.register_command("new", "Start a new session", _new, argument_hint=None, while_running=True)
-    api.register_command(
-        "resume", "Continue with another session", _resume, argument_hint="[ID|TITLE|PATH]", while_running=True
-    )
-    api.register_command("search", "Find a text in all sessions", _search, argument_hint="TEXT", while_running=True)
-    api.register_command("clone", "Continue in a copy of the session", _clone, argument_hint=None, while_running=True)
-    api.register_command(
-        "fork",
-        "Copy the session up to before one of your messages",
-        _fork,
-        argument_hint="[ENTRY]",
-        complete=_messages,
-        while_running=True,
-    )
-    api.register_command(
-        "rewind",
-        "Return to before one of your messages, with its files",
-        _rewind,
-        argument_hint="[ENTRY] [--conversation]",
-        complete=_messages,
-    )
-    api.register_command(
-        "tree",
-        "Show the session's tree, or continue from an entry",
-        _tree,
-        argument_hint="[ENTRY] [--files]",
-        complete=flags("--files"),
-        while_running=True,
-    )
-
-
-async def _new(_arguments: str, _context: CommandContext) -> CommandAction:
+async def new(_arguments: str, _context: CommandContext) -> CommandAction:
+    """Begin a session."""
     return BeginSession("Started a new session. The previous session is saved.")
 
 
-async def _resume(arguments: str, context: CommandContext) -> CommandAction:
+async def resume(arguments: str, context: CommandContext) -> CommandAction:
+    """Continue with another session."""
     query = arguments
     if not query:
         listed = {one.id: one.title for one in await context.sessions.here()}
@@ -77,7 +44,8 @@ async def _resume(arguments: str, context: CommandContext) -> CommandAction:
     return OpenSession(path, f"The session continues with {path}. The previous session is saved.")
 
 
-async def _search(arguments: str, context: CommandContext) -> CommandAction:
+async def search(arguments: str, context: CommandContext) -> CommandAction:
+    """Find a text in all sessions."""
     if not arguments:
         raise CommandError(NO_SEARCH_TEXT)
     found = await context.sessions.search(arguments)
@@ -87,11 +55,13 @@ async def _search(arguments: str, context: CommandContext) -> CommandAction:
     return Reply("\n".join([*lines, "/resume ID opens a session, /tree ENTRY continues from one of its entries"]))
 
 
-async def _clone(_arguments: str, context: CommandContext) -> CommandAction:
+async def clone(_arguments: str, context: CommandContext) -> CommandAction:
+    """Copy the session."""
     return CopySession(_kept(context), "The conversation continues in a copy of the session. The original is kept.")
 
 
-async def _fork(arguments: str, context: CommandContext) -> CommandAction:
+async def fork(arguments: str, context: CommandContext) -> CommandAction:
+    """Copy the session up to before a message."""
     path = _kept(context)
     message = await _chosen(arguments, context, "Fork before which message?", "/fork ENTRY")
     if message is None:
@@ -100,7 +70,8 @@ async def _fork(arguments: str, context: CommandContext) -> CommandAction:
     return CopySession(path, notice, before=message.entry_id, draft=message.text)
 
 
-async def _rewind(arguments: str, context: CommandContext) -> CommandAction:
+async def rewind(arguments: str, context: CommandContext) -> CommandAction:
+    """Return to before a message."""
     entry, alone = _parsed("rewind", arguments, "--conversation")
     message = await _chosen(entry, context, "Rewind to before which message?", "/rewind ENTRY")
     if message is None:
@@ -108,7 +79,8 @@ async def _rewind(arguments: str, context: CommandContext) -> CommandAction:
     return Reply(await context.navigation.travel(message.entry_id, restore="conversation" if alone else "both"))
 
 
-async def _tree(arguments: str, context: CommandContext) -> CommandAction:
+async def tree(arguments: str, context: CommandContext) -> CommandAction:
+    """Draw the session's tree, or continue from an entry."""
     entry, with_files = _parsed("tree", arguments, "--files")
     if entry:
         return Reply(await context.navigation.travel(entry, restore="both" if with_files else "conversation"))
@@ -160,7 +132,8 @@ async def _chosen(entry_id: str, context: CommandContext, title: str, usage: str
     return found
 
 
-def _messages(typed: str, context: CommandContext) -> list[Suggestion]:
+def messages_completed(typed: str, context: CommandContext) -> list[Suggestion]:
+    """Complete the entry of a user's message."""
     points: Sequence[PersonsMessage] = context.navigation.points()
     return [
         Suggestion(point.entry_id, _shortened(point.text))

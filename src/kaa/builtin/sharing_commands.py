@@ -1,40 +1,16 @@
-"""The slash commands that let a session out of kaa, or another one in."""
+"""What the slash commands do that let a session out of kaa, or another one in."""
 
-from kaa.builtin.completing import flags
-from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, OpenSession, Reply
+from kaa.builtin.slash_commands import EXPORT_FLAGS, SHARE_FLAGS
+from kaa.ext.api import CommandAction, CommandContext, OpenSession, Reply
 from kaa.ext.asking import Asker, confirm
 from kaa.ext.errors import CommandError
 from kaa.session.errors import SessionError
 
-_FLAGS = {
-    "export": ("--all-branches", "--one-branch", "--no-thinking", "--no-tools", "--redact", "--force"),
-    "share": ("--all-branches", "--one-branch", "--no-thinking", "--no-tools", "--yes"),
-}
+_FLAGS = {"export": EXPORT_FLAGS, "share": SHARE_FLAGS}
 
 
-def extend(api: ExtensionAPI) -> None:
-    """Register the commands."""
-    api.register_command(
-        "export",
-        "Export the session to a file",
-        _export,
-        argument_hint="[PATH.html|.md|.jsonl] [--all-branches|--one-branch] [--no-thinking] [--no-tools] [--redact] "
-        "[--force]",
-        complete=flags(*_FLAGS["export"]),
-        while_running=True,
-    )
-    api.register_command("import", "Import a session file and continue with it", _import, argument_hint="PATH")
-    api.register_command(
-        "share",
-        "Upload the session as a secret gist, after a preview",
-        _share,
-        argument_hint="[--all-branches|--one-branch] [--no-thinking] [--no-tools] [--yes]",
-        complete=flags(*_FLAGS["share"]),
-        while_running=True,
-    )
-
-
-async def _export(arguments: str, context: CommandContext) -> CommandAction:
+async def export(arguments: str, context: CommandContext) -> CommandAction:
+    """Export the session to a file."""
     from kaa.session.export.request import ExportError, ExportRequest  # lazy, as below: few sessions are exported
 
     flags, rest = _parsed("export", arguments)
@@ -53,7 +29,8 @@ async def _export(arguments: str, context: CommandContext) -> CommandAction:
     return Reply(exported.report)
 
 
-async def _import(arguments: str, context: CommandContext) -> CommandAction:
+async def import_file(arguments: str, context: CommandContext) -> CommandAction:
+    """Import a session file, and continue with it."""
     name = _unquoted(arguments)
     if not name:
         raise CommandError("give the session's file: /import PATH")
@@ -64,7 +41,8 @@ async def _import(arguments: str, context: CommandContext) -> CommandAction:
     return OpenSession(str(imported.path), imported.report)
 
 
-async def _share(arguments: str, context: CommandContext) -> CommandAction:
+async def share(arguments: str, context: CommandContext) -> CommandAction:
+    """Upload the session as a secret gist."""
     from kaa.session.export.request import ExportRequest
 
     flags, rest = _parsed("share", arguments)

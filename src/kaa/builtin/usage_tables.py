@@ -48,7 +48,7 @@ _CAUSES: Mapping[str, str] = {
 }
 
 
-async def context_report(context: CommandContext) -> CommandAction:
+async def context_report(_arguments: str, context: CommandContext) -> CommandAction:
     """Return what fills the context window."""
     use, parts = context.usage.context, context.context_parts()
     free = max(use.window - use.tokens, 0)

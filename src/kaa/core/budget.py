@@ -20,6 +20,8 @@ BudgetScope: TypeAlias = Literal["run", "session"]
 Measure: TypeAlias = Literal["cost", "tokens", "turns", "seconds"]
 
 MEASURES: Final[tuple[Measure, ...]] = ("cost", "tokens", "turns", "seconds")
+MEASURE_WORDS: Final[dict[str, Measure]] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "time": "seconds"}
+BUDGET_SCOPES: Final[tuple[BudgetScope, ...]] = ("run", "session")
 LEAST: Final[dict[Measure, float]] = {"cost": 0.0001, "seconds": 0.1}
 """The smallest limits of what is no whole number. As much again must be more, or one would be asked for ever."""
 WARNING_SHARE: Final = 0.8

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from kaa.builtin.budget_command import WORDS
 from kaa.core.agent import Agent
 from kaa.core.budget import (
+    MEASURE_WORDS,
     MEASURES,
     Budget,
     BudgetExhaustedError,
@@ -28,7 +28,7 @@ from kaa.session.past_usage import RUN_TIME_ENTRY
 from kaa.session.recorder import SessionRecorder
 
 _SETTINGS: dict[Measure, str] = {"cost": "cost", "tokens": "tokens", "turns": "turns", "seconds": "minutes"}
-_WORDS: dict[Measure, str] = {measure: word for word, measure in WORDS.items()}
+_WORDS: dict[Measure, str] = {measure: word for word, measure in MEASURE_WORDS.items()}
 _FLAGS: dict[Measure, str] = {"cost": "--max-cost", "tokens": "--max-tokens", "seconds": "--max-time"}
 
 
