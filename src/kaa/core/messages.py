@@ -5,12 +5,15 @@ the same structs serve the loop, the session file and the JSON event stream with
 """
 
 import time
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
 # A JSON value whose shape another party decides (tool arguments, tool details).
 Json: TypeAlias = Any
+
+# Deeper than any real arguments, and shallow enough for recursive encoders.
+MAX_JSON_DEPTH: Final = 256
 
 StopReason = Literal["stop", "length", "toolUse", "error", "aborted"]
 

@@ -9,12 +9,10 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from kaa.core.messages import Json
+from kaa.core.messages import MAX_JSON_DEPTH, Json
 
 _Containers: TypeAlias = dict[str, Json] | list[Json]
 
-# Deeper than any real arguments, and shallow enough for recursive encoders.
-MAX_DEPTH: Final = 256
 # Longer than any number; without a bound a flood of digits would be read again with every fragment.
 _MAX_SCALAR_LENGTH: Final = 4096
 
@@ -237,7 +235,7 @@ class PartialJson:
         return position + 1
 
     def _open(self, container: _Containers) -> None:
-        if len(self._stack) == MAX_DEPTH:
+        if len(self._stack) == MAX_JSON_DEPTH:
             raise _NotJsonError
         self._stack.append(container)
         if isinstance(container, dict):

@@ -7,6 +7,7 @@ import msgspec
 from kaa.core import events, provider
 from kaa.core.errors import EndlessReplyError
 from kaa.core.messages import (
+    MAX_JSON_DEPTH,
     AssistantContent,
     AssistantMessage,
     Cost,
@@ -18,7 +19,6 @@ from kaa.core.messages import (
     Usage,
     now_ms,
 )
-from kaa.core.partial_json import MAX_DEPTH, PartialJson
 from kaa.core.prices import price
 from kaa.core.provider import Model
 from kaa.core.usage import CHARACTERS_PER_TOKEN, context_parts, prompt_tokens
@@ -128,7 +128,7 @@ def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None, bool]:
     if not text.strip():
         return {}, None, False
     reason = "nested too deeply"
-    if text.count("{") + text.count("[") <= MAX_DEPTH:  # whatever is between them, this is shallow
+    if text.count("{") + text.count("[") <= MAX_JSON_DEPTH:  # whatever is between them, this is shallow
         try:
             return msgspec.json.decode(text, type=dict[str, Json]), None, False
         except msgspec.DecodeError:
@@ -143,6 +143,8 @@ def _decode_arguments(text: str) -> tuple[dict[str, Json], str | None, bool]:
             if isinstance(repaired.value, dict):
                 return repaired.value, None, repaired.closed
             reason = "expected an object in braces, but found a list"
+    from kaa.core.partial_json import PartialJson  # lazy: most calls are complete
+
     partial = PartialJson()
     partial.feed(text)
     problem = None if partial.complete else f"the arguments are not a complete JSON object ({reason})"

@@ -22,7 +22,6 @@ from kaa.core.events import (
     WorkStart,
 )
 from kaa.core.messages import AssistantMessage, TextContent
-from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
 from kaa.llm.models.registry import NoModelError
 from kaa.session.changed_paths import PATCH_TOOL, changed_paths
@@ -120,6 +119,8 @@ class TextOutput:
 
     def no_model(self, error: NoModelError) -> None:
         """Say how to get going."""
+        from kaa.frontends import getting_started  # lazy: most have a model
+
         self._end_line()
         deliver(self._err, sanitize(getting_started.screen(error)))
 

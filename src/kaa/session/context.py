@@ -8,8 +8,6 @@ import msgspec
 from kaa.core.messages import AssistantMessage, Message, Usage
 from kaa.core.provider import ThinkingLevel
 from kaa.session.as_user_message import compaction_message
-from kaa.session.compaction.undoing import leaves_nothing_out
-from kaa.session.edits import message_of, read_edits
 from kaa.session.entries import SPEAKING, Compaction, MessageEntry, ModelChange, ThinkingLevelChange
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
@@ -50,6 +48,10 @@ def build_context(store: SessionStore) -> SessionContext:
 
 def _messages(store: SessionStore, path: Sequence[Node]) -> tuple[Message, ...]:
     """The last compaction's summary and what it kept, then everything after it; without one, everything."""
+    if not path:
+        return ()
+    from kaa.session.edits import message_of, read_edits  # lazy: a new session has no entries
+
     compaction, nodes = visible_path(store, path)
     edits = read_edits(store, nodes)
     entries = [(node, read_entry(store, node)) for node in nodes if node.type in SPEAKING]
@@ -95,6 +97,8 @@ def visible_path(store: SessionStore, path: Sequence[Node]) -> tuple[Compaction 
             continue
         compaction = read_entry(store, path[position])
         if isinstance(compaction, Compaction):
+            from kaa.session.compaction.undoing import leaves_nothing_out  # lazy: most sessions have none
+
             kept = path[_first_kept(compaction, path[:position]) : position]
             nodes = [*kept, *path[position + 1 :]]
             return (None if leaves_nothing_out(compaction) else compaction), nodes

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -43,8 +43,6 @@ from kaa.shell.reloading import Reloading
 from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import Settings
 from kaa.shell.status import Status
-from kaa.shell.user_commands import UserCommands
-from kaa.workspace.file_index import FileIndex
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 if TYPE_CHECKING:
@@ -57,8 +55,10 @@ if TYPE_CHECKING:
     from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.navigating import Navigation
     from kaa.shell.sharing import Sharing
+    from kaa.shell.user_commands import UserCommands
     from kaa.shell.user_settings import UserSettings
     from kaa.shell.worktrees.of_conversation import ConversationWorktrees
+    from kaa.workspace.file_index import FileIndex
     from kaa.workspace.git import Head
 
 
@@ -110,7 +110,6 @@ class Conversation:
     Attributes:
         models: which model answers, and how hard it thinks: to show, and to switch.
         workspace: the project.
-        files: the paths of the project, to complete what is typed.
         approvals: which tool calls need the person's approval, and what they may change.
         containment: what holds the tools back; to show it, and to switch the network.
         accounting: where tokens and money went, in detail.
@@ -158,15 +157,13 @@ class Conversation:
         self._tools = tools
         self._trust = trust
         self.workspace = registry.context.workspace
-        self._user_commands = UserCommands(
-            agent, session.recorder, lambda: containment.unconfined(None), session.checkpoints.before_change
-        )
-        self.files = FileIndex(self.workspace)
+        self._user_commands = cache(partial(_user_commands, agent, session, containment))
+        self._files: FileIndex | None = None
         self._closing = closing
         self._has_begun = False
         closing.push_async_callback(session.checkpoints.close)
-        closing.callback(self._user_commands.close)
-        closing.push_async_callback(self.files.close)
+        closing.callback(self._close_user_commands)
+        closing.push_async_callback(self._close_files)
         closing.push_async_callback(session.naming.close)
         expect = containment.expect_checkpoints if session.checkpoints.are_wanted else lambda: None
         preparation = Preparation(containment.warm_up, expect)
@@ -176,6 +173,15 @@ class Conversation:
         agent.subscribe(registry.notify)
         registry.running.announce = agent.emit
         session.agents.subscribe(registry.notify)
+
+    @property
+    def files(self) -> "FileIndex":
+        """The paths of the project, to complete what is typed."""
+        if self._files is None:
+            from kaa.workspace.file_index import FileIndex  # lazy: only where somebody types
+
+            self._files = FileIndex(self.workspace)
+        return self._files
 
     @property
     def session_header(self) -> dict[str, Json]:
@@ -528,7 +534,7 @@ class Conversation:
 
     async def run_command(self, command: str, *, in_context: bool) -> UserCommandEnd:
         """Run a command of the user's own, with the user's rights. See `UserCommands.run`."""
-        return await self._user_commands.run(command, in_context=in_context)
+        return await self._user_commands().run(command, in_context=in_context)
 
     async def review_trust(self) -> str:
         """Ask whether the project may configure kaa. See `CommandContext.review_trust`."""
@@ -542,7 +548,8 @@ class Conversation:
 
     def abort_command(self) -> None:
         """Stop a command of the user's own."""
-        self._user_commands.abort()
+        if self._user_commands.cache_info().currsize:
+            self._user_commands().abort()
 
     def abort(self) -> None:
         """Stop what is under way: the agent, hooks, and a command of the user's own; or else a slash command.
@@ -552,7 +559,7 @@ class Conversation:
         """
         self._registry.running.stop(commands=not self._agent.is_running)
         self._agent.abort()
-        self._user_commands.abort()
+        self.abort_command()
 
     async def begin(self, reason: StartReason) -> None:
         """Run the hooks of extensions for the start. Call it once, before the first message.
@@ -626,14 +633,33 @@ class Conversation:
         except OSError as error:
             return None, str(error)
 
+    def _outdate_files(self) -> None:
+        if self._files is not None:
+            self._files.invalidate()
+
+    async def _close_files(self) -> None:
+        if self._files is not None:
+            await self._files.close()
+
+    def _close_user_commands(self) -> None:
+        if self._user_commands.cache_info().currsize:
+            self._user_commands().close()
+
     def _keep_up(self, event: Event) -> None:
         """Know what tools outdate."""
         match event:
             case ToolExecutionEnd() if self._registry.risk_of(event.tool_name) != "read":
-                self.files.invalidate()
+                self._outdate_files()
             case UserCommandEnd():
-                self.files.invalidate()
+                self._outdate_files()
             case AgentEnd():
                 self.approvals.keep()  # hosts that were allowed by answers
             case _:
                 pass
+
+
+def _user_commands(agent: Agent, session: SessionParts, containment: Containment) -> "UserCommands":
+    from kaa.shell.user_commands import UserCommands  # lazy: few conversations have some
+
+    before = session.checkpoints.before_change
+    return UserCommands(agent, session.recorder, lambda: containment.unconfined(None), before)

@@ -2,7 +2,6 @@
 
 import os
 
-from kaa.workspace.logs import open_log
 from kaa.workspace.protocol import OnOutput
 
 # A command that prints without end writes half a gigabyte per second; the disk is the user's.
@@ -92,6 +91,8 @@ class OutputCollector:
     def _write_log(self, directory: str, chunk: bytes) -> None:
         try:
             if self._log is None:
+                from kaa.workspace.logs import open_log  # lazy: few outputs are so long
+
                 self._log, self.log_path = open_log(directory, self._suffix)
                 _write_all(self._log, bytes(self._tail))  # up to now it was all of the output
             room = max(self._max_log_bytes - (self.size - len(chunk)), 0)

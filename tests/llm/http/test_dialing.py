@@ -9,6 +9,7 @@ import pytest
 
 from kaa.llm.http.connections import HttpConnection
 from tests.support.agents import run
+from tests.test_import_budget import modules_after
 
 
 def _sockets() -> int:
@@ -58,3 +59,10 @@ def test_a_server_that_refuses_is_an_error_with_the_reason() -> None:
 
     with pytest.raises(ConnectionRefusedError):
         run(HttpConnection.to("127.0.0.1", port))
+
+
+def test_an_ascii_name_is_looked_up_without_the_tables_for_other_scripts() -> None:
+    dialing = "import asyncio; from kaa.llm.http.dialing import dial"
+    refused = "try: asyncio.run(dial('127.0.0.1', 1))\nexcept OSError: pass"
+
+    assert "encodings.idna" not in modules_after(f"{dialing}\n{refused}")

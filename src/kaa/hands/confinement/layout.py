@@ -219,7 +219,7 @@ def _carve(
     top = os.path.realpath(home)
     if top == "/":
         return {}, ()
-    parents = {parent for pattern in (*policy.hidden, *policy.unlisted) for parent in _parents(pattern, home)}
+    parents = _parents((*policy.hidden, *policy.unlisted), home)
     places = {place for parent in parents for place in expansion.directories(parent)}
     places |= {parent for path in hidden for parent in ancestors_within(path, [top])}
     if places:
@@ -239,11 +239,14 @@ def _carve(
     return carved, tuple(contents.keys() - carved.keys())
 
 
-def _parents(pattern: str, home: str) -> Iterator[str]:
-    """Patterns for the directories of the home that lead to what a pattern hides."""
-    while (parent := os.path.dirname(pattern)) != pattern and is_below_any(parent, [home]):
-        yield parent
-        pattern = parent
+def _parents(patterns: Iterable[str], home: str) -> set[str]:
+    """Patterns for the directories of the home that lead to what patterns hide."""
+    parents: set[str] = set()
+    for path in patterns:
+        while (parent := os.path.dirname(path)) not in parents and parent != path and is_below_any(parent, [home]):
+            parents.add(parent)
+            path = parent  # noqa: PLW2901 - upwards
+    return parents
 
 
 def _entries(directory: str) -> tuple[str, ...]:

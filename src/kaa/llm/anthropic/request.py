@@ -21,7 +21,6 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ToolSchema
-from kaa.llm.anthropic import vertex
 from kaa.llm.anthropic.thinking import begun_without_thinking, thinking_fields
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
@@ -75,7 +74,9 @@ def messages_request(
     if "budget_tokens" in body.get("thinking", {}) and endpoint.host.endswith("anthropic.com"):
         own.append(("anthropic-beta", _INTERLEAVED_THINKING))
     own += endpoint.session_headers(request)
-    if request.model.api == vertex.API:
+    if request.model.api == "anthropic-vertex":
+        from kaa.llm.anthropic import vertex  # lazy: few ask Claude there
+
         url = vertex.vertex_url(endpoint, request.model.id)
         content = msgspec.json.encode(vertex.vertex_body(body))
         # The version is in the body.

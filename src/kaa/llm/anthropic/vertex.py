@@ -1,4 +1,4 @@
-"""Claude on Google's Vertex AI: the same body but for two fields, at an address that names the model.
+"""Claude on Google's Vertex AI (`anthropic-vertex`): another address, which names the model, and two other fields.
 
 Format: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude.
 """
@@ -8,9 +8,6 @@ from urllib.parse import quote
 
 from kaa.llm.rendering import JsonObject
 from kaa.llm.wire import Endpoint
-
-API: Final = "anthropic-vertex"
-"""The wire format's name where Vertex AI serves it; everywhere else it is `anthropic-messages`."""
 
 _VERSION: Final = "vertex-2023-10-16"
 

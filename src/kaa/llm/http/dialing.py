@@ -46,9 +46,10 @@ async def dial(host: str, port: int) -> socket.socket:
 
 async def _addresses(host: str, port: int) -> list[_Address]:
     """The addresses of a host, its families in turn."""
+    name = host.encode() if host.isascii() else host  # a text would load Python's tables for names in other scripts
     with suppress(socket.gaierror):  # an address needs no lookup, which would take a thread
-        return _in_turn(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST))
-    return _in_turn(await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        return _in_turn(socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST))
+    return _in_turn(await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM))
 
 
 def _in_turn(found: list[tuple[Any, Any, int, str, Any]]) -> list[_Address]:
