@@ -125,7 +125,7 @@ def test_the_best_is_merged_on_request_and_can_be_taken_back(kaa: Kaa, server: M
     assert f"Attempt {best['number']} is merged: 1 file changed" in done.out
     assert f"Worktrees that stay: {other['worktree']}." in done.out
     assert sorted(path.name for path in kaa.project.iterdir()) == ["file", "good"]
-    assert f"Attempt {best['number']} was taken over." in str(conversation(server.requests[-1]))
+    assert f"Attempt {best['number']} was applied." in str(conversation(server.requests[-1]))
     undone = kaa.run("worktrees", "merge", "--undo", "--yes", best["worktree"])
     assert undone.code == 0, undone.err
     assert [path.name for path in kaa.project.iterdir()] == ["file"]

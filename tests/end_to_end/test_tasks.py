@@ -411,7 +411,7 @@ def test_a_report_in_tmp_is_found_by_the_user_after_the_run(kaa: Kaa) -> None:
         kaa.use(it, "openai-completions")
         done = kaa.run("--sandbox", "workspace-write", "-p", "write a report")
 
-    told = re.search(r"/tmp/kaa-report\.html is (\S+): commands have a /tmp of their own", done.err)
+    told = re.search(r"/tmp/kaa-report\.html is (\S+): commands have their own /tmp", done.err)
     assert told is not None
     assert Path(told[1]).read_text() == "<p>"
 

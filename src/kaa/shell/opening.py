@@ -626,7 +626,7 @@ def _say_where_files_are(containment: Containment, notify: Callable[[str], None]
     if isinstance(event, AgentEnd):
         replies = (message.text for message in reversed(event.messages) if isinstance(message, AssistantMessage))
         for path, outside in containment.real_paths(next(replies, "")).items():
-            notify(f"{path} is {outside}: commands have a /tmp of their own. kaa keeps it for 7 days.")
+            notify(f"{path} is {outside}: commands have their own /tmp. kaa keeps it for 7 days.")
 
 
 class _Hooks:

@@ -368,7 +368,7 @@ class ForkServerClient:
 
     def _exit_reason(self) -> str:
         if self._closing:
-            return "as it was told to"
+            return "on request"
         try:
             code = self._process.wait(timeout=_EXIT_SECONDS)
         except subprocess.TimeoutExpired:

@@ -177,7 +177,7 @@ async def _merged(attempt: Attempt, agreed: WorktreeMerge | None, wanted: Wanted
     merge = await context.worktrees.merge(attempt.worktree, agreed)
     summary = merge.summary.strip() or "(no changes)"
     context.session.add_message(
-        f"[try] Agents attempted a task of the user's: {wanted.task}\n\nAttempt {attempt.number} was taken over. Its"
+        f"[try] Agents attempted a task of the user's: {wanted.task}\n\nAttempt {attempt.number} was applied. Its"
         f" changes are in the project now:\n{summary}\n\nIt reported:\n{attempt.message}",
         _KIND,
         display=False,

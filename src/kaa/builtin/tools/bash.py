@@ -204,7 +204,7 @@ def _report(result: CommandResult, timeout: float | None, view: ModelView, failu
 def _told_user(found: Sequence[Blocked]) -> str:
     """What came to light beside the model's calls: no reason to do anything, but it explains missing files."""
     moved = (f"{one.what} was moved to {one.kept_as}" if one.kept_as else one.text.removesuffix(".") for one in found)
-    return f"[Meanwhile, not by this command, as the user was told: {'; '.join(moved)}.]"
+    return f"[Meanwhile, not by this command, as kaa told the user: {'; '.join(moved)}.]"
 
 
 def kept_output(result: CommandResult) -> TruncatedText:

@@ -44,10 +44,10 @@ class Leaving:
             else:
                 self._end()
             return
-        said = "The model is still working." if self._activity.is_running else "Work in the background is not done."
+        said = "The model is still working." if self._activity.is_running else "Background work is still running."
         self._dialog = self._ui.lists.ask(
             "Leave kaa?",
-            f"{said} It can go on without this terminal: kaa agents shows it, and kaa agents attach returns to it.",
+            f"{said} Keep it running without this terminal? kaa agents lists it, and kaa agents attach returns to it.",
             [
                 DialogChoice("l", "Leave it running", self.detach),
                 DialogChoice("q", "Stop it and leave", self._end),
@@ -89,7 +89,7 @@ class Leaving:
 
     def _handed_over(self, started: "Started") -> None:
         short = started.id[-8:]
-        self._leave(0, f"kaa goes on as process {started.pid}. To return:  kaa agents attach {short}\n")
+        self._leave(0, f"kaa continues as process {started.pid}. To return:  kaa agents attach {short}\n")
 
     def _not_handed_over(self, error: BaseException) -> None:
         if isinstance(error, NotHandedOverError):  # the conversation has ended here

@@ -172,7 +172,7 @@ def _content_findings(surveyed: Survey, file: BinaryIO) -> Iterator[HealthFindin
             case _:
                 pass
     for call_id, number in calls.items():
-        text = f"the call '{call_id}' has no result; the model is told that it was interrupted"
+        text = f"the call '{call_id}' has no result; kaa tells the model that it was interrupted"
         yield HealthFinding(number, "note", "call_without_result", text)
 
 

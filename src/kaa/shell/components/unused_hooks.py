@@ -54,6 +54,6 @@ class _Told:
                         msgspec.json.encode(known | {path: state for path, (state, _) in states.items()})
                     )
         except (PrivateFileError, msgspec.DecodeError) as error:
-            LOG.info("components: it is not kept which unused hooks were told: %s", error)
+            LOG.info("components: cannot note the reported unused hooks: %s", error)
             return []
         return news
