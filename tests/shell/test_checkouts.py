@@ -158,3 +158,55 @@ def test_what_a_checkout_removed_but_somebody_wrote_anew_is_asked_about(project:
     assert isinstance(question, Approval)
     assert list(question.arguments.values()) == ["+1 [tools]"]
     assert (project / "mise.toml.kaa-blocked").exists()
+
+
+@pytest.fixture
+def dirty(tmp_path: Path) -> Path:
+    """A repository with a changed file, and with an `.envrc` and a `.vscode` that git does not track."""
+    project = tmp_path / "project"
+    project.mkdir()
+    _git(project, "init", "-q", "-b", "main")
+    (project / "a.txt").write_text("one\n")
+    _git(project, "add", ".")
+    _git(project, "commit", "-qm", "one")
+    (project / "a.txt").write_text("two\n")
+    (project / "b.txt").write_text("new\n")
+    (project / ".envrc").write_text("mine\n")
+    (project / ".vscode").mkdir()
+    (project / ".vscode" / "settings.json").write_text("{}\n")
+    return project
+
+
+_WITHOUT = "git stash push -u -- :/ ':(top,exclude).envrc' ':(top,exclude).vscode'"
+
+
+def test_a_stash_that_would_leave_protected_files_is_refused_with_one_that_works(dirty: Path) -> None:
+    told, listed, done, popped = _play(dirty, ["git stash -u", "git stash list", _WITHOUT, "git stash pop"])
+
+    assert told.startswith(
+        "It was not run: it changes or removes .envrc, .vscode/settings.json, which the sandbox protects, so git would"
+        f" stop half way. `{_WITHOUT}` leaves them where they are."
+    )
+    assert listed.startswith("(no output)")
+    assert "Saved working directory" in done
+    assert "Dropped" in popped
+    assert ((dirty / "a.txt").read_text(), (dirty / "b.txt").read_text()) == ("two\n", "new\n")
+    assert (dirty / ".envrc").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("command", ["git stash", "git stash push -m mine", "git stash -- a.txt", "git stash list -u"])
+def test_a_stash_that_takes_no_protected_file_runs(dirty: Path, command: str) -> None:
+    [told] = _play(dirty, [command])
+
+    assert "half way" not in told
+    assert (dirty / "a.txt").read_text() == ("two\n" if "list" in command else "one\n")
+
+
+def test_a_stash_of_a_changed_protected_file_is_refused(project: Path) -> None:
+    (project / ".envrc").write_text("mine\n")
+
+    [told] = _play(project, ["git stash push -qm mine"])
+
+    assert "it changes or removes .envrc" in told
+    assert "`git stash push -- :/ ':(top,exclude).envrc'` leaves them" in told
+    assert _git(project, "stash", "list") == ""

@@ -66,6 +66,10 @@ class SandboxControl(Confines, Protocol):
         """The protected files that a checkout of a revision would have to change; None if it can change them all."""
         ...
 
+    async def held_by_stash(self, *, untracked: bool) -> "HeldFiles | None":
+        """The protected files that `git stash` would have to take away; None if it can take all that it has to."""
+        ...
+
     @property
     def moved_files(self) -> "MovedFiles":
         """What deals with files that the guard moved away, outside the sandbox."""

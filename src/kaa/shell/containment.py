@@ -95,6 +95,12 @@ class Contained:
 
         return await HeldFilesOfGit(self._workspace).differing_in(revision)
 
+    async def held_by_stash(self, *, untracked: bool) -> "HeldFiles | None":
+        """See `SandboxControl`."""
+        from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
+
+        return await HeldFilesOfGit(self._workspace).stashed(untracked=untracked)
+
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
         """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
@@ -300,6 +306,10 @@ class NoSandbox:
         return await self._workspace.stat(path)
 
     async def held_from(self, revision: str) -> "HeldFiles | None":
+        """Nothing is held."""
+        return None
+
+    async def held_by_stash(self, *, untracked: bool) -> "HeldFiles | None":
         """Nothing is held."""
         return None
 

@@ -3,6 +3,7 @@
 import difflib
 import hashlib
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from kaa.workspace.protocol import CommandRequest, Workspace
 _TIMEOUT_SECONDS = 5.0
 _MAX_OUTPUT_BYTES = 1024 * 1024
 _MAX_HELD = 100  # files in a question
+_MOST_CHANGED = 2_000  # files that a stash takes
 _MAX_LINES = 5_000  # of a file, to be compared in a moment
 _SHA1_LENGTH = 40
 _MOST_CHECKOUTS = 5  # in one command
@@ -38,11 +40,13 @@ class HeldFiles(msgspec.Struct, frozen=True):
         paths: from the root of the repository.
         diff: of all protected files, from what is checked out to the revision; empty if it is too long.
         contents: of all protected files that the revision changes or adds, by absolute paths.
+        remedy: a command that does the same without them; empty if there is none.
     """
 
     paths: tuple[str, ...]
     diff: str
     contents: dict[str, bytes] = {}
+    remedy: str = ""
 
 
 class HeldFilesOfGit:
@@ -70,6 +74,21 @@ class HeldFilesOfGit:
                 }
                 return await self._held(protected) if protected else None
         return None
+
+    async def stashed(self, *, untracked: bool) -> HeldFiles | None:
+        """The protected files that `git stash` would have to restore or remove; None if it can do all that it has to.
+
+        Args:
+            untracked: it takes files that git does not track, too.
+        """
+        changed = await self._git.changed_files(_MOST_CHANGED, untracked=untracked)
+        protected = [path for path in changed.paths if is_protected(path.split("/"))] if changed is not None else []
+        top = await self._git.ask("rev-parse", "--show-toplevel") if protected else None
+        if top is None or not (held := await self._unwritable(line_of(top), protected[:_MAX_HELD])):
+            return None
+        option = " -u" if untracked else ""
+        others = (shlex.quote(f":(top,exclude){path}") for path in dict.fromkeys(map(_beginning, held)))
+        return HeldFiles(held, "", remedy=f"git stash push{option} -- :/ {' '.join(others)}")
 
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
         """Return those of some files that came with an earlier checkout, and that the present one does not have.
@@ -138,6 +157,11 @@ class HeldFilesOfGit:
         except OSError:
             return ()
         return tuple(os.fsdecode(path) for path in result.tail.split(b"\0") if path)
+
+
+def _beginning(path: str) -> str:
+    """The directory at the top that a file is in, or the file."""
+    return path.partition("/")[0]
 
 
 def _diff(path: str, change: _Change, before: bytes | None, after: bytes | None) -> Iterator[str]:

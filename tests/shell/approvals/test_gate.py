@@ -94,6 +94,9 @@ class Sandbox:
         self.settled = asyncio.Event()
         self.settled.set()
 
+    async def held_by_stash(self, *, untracked: bool) -> HeldFiles | None:
+        return None
+
     async def held_from(self, revision: str) -> HeldFiles | None:
         return self.held.get(revision)
 

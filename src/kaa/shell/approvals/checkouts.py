@@ -1,11 +1,13 @@
 """Commands of git that would change files that the sandbox protects: they would stop half way.
 
 git unlinks a file before it writes another version. Where the sandbox refuses that, git switches the branch all the
-same and leaves the file, which the next checkout then refuses to overwrite.
+same and leaves the file, which the next checkout then refuses to overwrite; and a stash takes the file and leaves it,
+so that `git stash pop` finds it in its way.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import Words
@@ -14,20 +16,32 @@ from kaa.workspace.git_held import HeldFiles
 # What of a revision is protected in the project, differs there and is held; None if nothing, or not known.
 AskHeld: TypeAlias = Callable[[str], Awaitable[HeldFiles | None]]
 
+
+class AskStashed(Protocol):
+    """Asks for the same of what a stash takes; see `SandboxControl.held_by_stash`."""
+
+    async def __call__(self, *, untracked: bool) -> HeldFiles | None:
+        """The protected files that are held."""
+        ...
+
+
 _WITH_VALUE = frozenset("-b -B -c -C --orphan --conflict -s --strategy -X --strategy-option --onto -m -F".split())  # noqa: SIM905
 _HARD = frozenset({"--hard", "--merge", "--keep"})
 _MOVING = frozenset("checkout switch merge rebase reset".split())  # noqa: SIM905
+_LETTERS = re.compile("-[a-z]+")
+_MESSAGE = re.compile("-[a-z]*m")  # which the next word is
 _MOST_NAMED = 5
 
 
-async def held_by(call: JudgedCall, ask: AskHeld) -> HeldFiles | None:
+async def held_by(call: JudgedCall, ask: AskHeld, ask_stashed: AskStashed) -> HeldFiles | None:
     """Return the protected files that a command of git in a call would have to change; None if there are none."""
     if call.reach is None or call.works_elsewhere:
         return None
     for revision in dict.fromkeys(found for words in call.reach.commands for found in _revisions(words)):
         if (held := await ask(revision)) is not None:
             return held
-    return None
+    stashes = [untracked for words in call.reach.commands if (untracked := _stashes(words)) is not None]
+    return await ask_stashed(untracked=any(stashes)) if stashes else None
 
 
 def explained(held: HeldFiles) -> str:
@@ -35,6 +49,18 @@ def explained(held: HeldFiles) -> str:
     more = len(held.paths) - _MOST_NAMED
     named = ", ".join(held.paths[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"it changes or removes {named}, which the sandbox protects, so git would stop half way"
+
+
+def _stashes(words: Words) -> bool | None:
+    """Whether a stash takes untracked files, too; None for another command, and for one that names the files."""
+    if words[:2] != ("git", "stash"):
+        return None
+    subcommand, *rest = words[2:] if words[2:3] and not (words[2] or "-").startswith("-") else ("push", *words[2:])
+    plain = ["-m" if word and _MESSAGE.fullmatch(word) else word for word in rest]
+    if subcommand not in ("push", "save") or "--" in rest or (subcommand == "push" and any(_operands(plain))):
+        return None
+    letters = {letter for word in rest if word and _LETTERS.fullmatch(word) for letter in word}
+    return bool(letters & {"u", "a"}) or not {"--include-untracked", "--all"}.isdisjoint(rest)
 
 
 def _revisions(words: Words) -> Iterator[str]:

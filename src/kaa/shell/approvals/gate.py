@@ -345,12 +345,12 @@ class Gate:
             return verdict
         from kaa.shell.approvals.checkouts import explained, held_by  # lazy: few commands are of git
 
-        if (held := await held_by(call, self._sandbox.held_from)) is None:
+        if (held := await held_by(call, self._sandbox.held_from, self._sandbox.held_by_stash)) is None:
             return verdict
         call = await self._sparing.spare(call) if call.losses else call
         objection = self._objection_to_leaving(call)
         if objection is not None or not self._can_ask:
-            return Denied(wording.held(explained(held), objection))
+            return Denied(wording.held(explained(held), objection, held.remedy))
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Denied(wording.stopped())

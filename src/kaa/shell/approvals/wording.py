@@ -130,13 +130,16 @@ def not_offered(objection: str, blocked: Sequence[Blocked] = ()) -> str:
     return " ".join([*sentences(blocked), f"kaa does not offer to run this outside the sandbox: {objection}. {way}"])
 
 
-def held(reason: str, objection: str | None) -> str:
+def held(reason: str, objection: str | None, remedy: str) -> str:
     """A command of git would stop half way in the sandbox.
 
     Args:
         reason: why, a sentence without a full stop.
         objection: why it is not offered outside either; None where nobody can be asked.
+        remedy: a command that does the same without these files; empty if there is none.
     """
+    if remedy:
+        return f"It was not run: {reason}. `{remedy}` leaves them where they are. The user can type it behind `!`."
     outside = "" if objection is None else f" kaa does not offer to run it outside the sandbox: {objection}."
     alone = "kaa offers a plain `git checkout` or `git switch` as a separate command where the user can be asked."
     return f"It was not run: {reason}.{outside} {alone} The user can type it behind `!`."
