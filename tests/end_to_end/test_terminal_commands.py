@@ -434,6 +434,18 @@ def test_no_model_shows_how_to_get_started_and_waits_for_one(seat: Seat) -> None
         program.wait_for(READY)
 
 
+def test_a_message_without_a_model_repeats_the_reason_and_not_the_help(seat: Seat) -> None:
+    (seat.home / "models.json").unlink()
+
+    with seat.start() as program:
+        program.wait_for("How to get going")
+        enter(program, "is anybody there?")
+
+        program.wait_for(lambda screen: screen.text().count("there is no model to talk to") == 2)
+        assert program.screen.text().count("How to get going") == 1
+        assert "starting" not in program.screen.text()
+
+
 def _colours(screen: Screen) -> set[str]:
     """The colours of everything that is shown."""
     return {str(cell.style) for row in range(screen.rows) for cell in screen.cells(row)}

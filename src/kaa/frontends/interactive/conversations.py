@@ -91,6 +91,7 @@ class Conversations:
         self._waiting: list[str] = []  # entered before there was one
         self._is_open = self._is_opening = False
         self._is_first = True
+        self._help_shown = ""  # where there is no model
         self._open_wanted: Callable[[], None] = lambda: self._begin(None, self._opened)
 
     def open(self, submitted: Sequence[str] = ()) -> None:
@@ -225,10 +226,16 @@ class Conversations:
     def _not_opened(self, error: BaseException) -> None:
         """The main view stays usable, and what was entered stays too: it is tried again with the next message."""
         self._is_opening = False
+        self._ui.main_view.status.show("")  # it does not start
         if isinstance(error, NoModelError):
-            self._presenter.show_notice(getting_started.screen(error), "warning")
-            if self._ui.main_view.context.size.rows < _ROWS_TO_GET_STARTED:
-                self._ui.main_view.status.show(error.reason, "warning")  # it stands at the top, which is out of sight
+            help_text = getting_started.screen(error)
+            is_known = help_text == self._help_shown
+            if not is_known:
+                self._help_shown = help_text
+                self._presenter.show_notice(help_text, "warning")
+            if is_known or self._ui.main_view.context.size.rows < _ROWS_TO_GET_STARTED:
+                # It stands above, or at the top, which is out of sight.
+                self._ui.main_view.status.show(error.reason, "warning")
         else:
             self._presenter.show_failure(error)
         waiting, self._waiting = self._waiting, []
