@@ -132,6 +132,82 @@ def test_what_kaa_obeys_of_the_user_is_protected_behind_links_into_the_project(t
     assert set(options.loaded) == set(options.obeyed) == protected
 
 
+_OWN = (".kaa/agent", *(f".kaa/agent/{name}" for name in ("settings.json", "hooks.json", "mcp.json", "skills")))
+_OWN += (".kaa/agent/agents/team/review.md", ".kaa/agent/skills/team/one/SKILL.md", ".kaa/agent/extensions/new.py")
+_OWN += (
+    ".claude",
+    ".claude/settings.json",
+    ".claude/CLAUDE.md",
+    ".agents/skills",
+    ".kaa/agent/extensions/x/__init__.py",
+)
+
+
+@pytest.mark.parametrize("path", _OWN)
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_that_commands_can_exchange_leads_to_nothing_of_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, exists: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    project, link = tmp_path / "project", tmp_path / path
+    (project / "first").mkdir(parents=True)
+    (project / "current").symlink_to("first")
+    _link(link, project / "current" / link.name, exists=exists)
+    home = _with_files_of_claude(tmp_path)
+
+    with pytest.raises(SettingsError, match=r"project/current: give the path it leads to, .*project/first"):
+        sandbox_options(home, SandboxFlags(), str(project))
+
+
+@pytest.mark.parametrize("path", [one for one in _OWN if one not in (".kaa/agent", ".claude")])
+@pytest.mark.parametrize("exists", [True, False])
+def test_files_of_the_user_are_protected_wherever_they_lie_and_before_they_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, exists: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    project, link = tmp_path / "project", tmp_path / path
+    (project / "own").mkdir(parents=True)
+    _link(link, project / "own" / link.name, exists=exists)
+    home = _with_files_of_claude(tmp_path)
+
+    options = sandbox_options(home, SandboxFlags(), str(project))
+
+    assert str(project / "own" / link.name) in options.obeyed
+    assert set(options.obeyed) <= set(options.loaded)
+    assert str(project) not in options.loaded
+
+
+def test_skills_behind_links_of_a_folder_behind_a_link_are_protected(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", Home(tmp_path / "home")
+    for folder in (project / "skills", project / "sources" / "one", home.path):
+        folder.mkdir(parents=True)
+    (home.path / "skills").symlink_to(project / "skills")
+    (project / "skills" / "one").symlink_to("../sources/one")  # which commands cannot exchange there
+    (project / "sources" / "one" / "SKILL.md").symlink_to("../one.md")
+
+    options = sandbox_options(home, SandboxFlags(), str(project))
+
+    assert set(options.obeyed) == {str(project / one) for one in ("skills", "sources/one", "sources/one.md")}
+
+
+def _link(link: Path, target: Path, *, exists: bool) -> None:
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if exists and target.suffix:
+        target.write_text("{}")
+    elif exists:
+        target.mkdir()
+    link.symlink_to(target)
+
+
+def _with_files_of_claude(folder: Path) -> Home:
+    home = Home(folder / ".kaa" / "agent")
+    if not home.path.is_symlink():
+        home.path.mkdir(parents=True, exist_ok=True)
+        if not home.settings.is_symlink():
+            home.settings.write_text('{"useFilesOf": ["claude"]}')
+    return home
+
+
 def test_files_that_are_obeyed_for_one_run_are_protected(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     home = Home(tmp_path / "home")

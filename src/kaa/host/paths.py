@@ -1,7 +1,7 @@
 """Which places of the file system decide what a path leads to, and where kaa's cache is."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _MAX_LINKS = 40  # as in the kernel: MAXSYMLINKS in linux/namei.h
 
@@ -33,6 +33,17 @@ def trail(path: str) -> Iterator[str]:
             place = "/"
         pending += _parts(target)
     yield place
+
+
+def exchangeable(path: str, is_written: Callable[[str], bool]) -> str | None:
+    """Return the first link on the way to an absolute path that commands can exchange: they decide what is there.
+
+    Args:
+        path: as somebody named it.
+        is_written: whether commands can write a path whose folder is a real one.
+    """
+    *links, _ = trail(path)
+    return next(filter(is_written, links), None)
 
 
 def is_below(path: str, directories: Iterable[str]) -> bool:

@@ -6,18 +6,18 @@ A project has no say here: this is decided before anything of it is read.
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from kaa.ext.places import code_paths, discover, entry_file
 from kaa.hands.policy import Mode
-from kaa.host.paths import is_below, trail
+from kaa.host.paths import exchangeable, is_below, trail
 from kaa.host.programs import commands_can_write
-from kaa.shell.components import existing, plugin_places, user_hook_places, user_lsp_places, user_places
+from kaa.shell.components import existing, plugin_places, user_places
 from kaa.shell.home import Home, expanded, may_be_worktree
 from kaa.shell.key_variables import without_keys
+from kaa.shell.own_files import check_way, own_paths, protected_paths
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
@@ -66,7 +66,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     mode = flags.mode or settings.mode
     if os.path.realpath(home.path).startswith(os.path.realpath(directory).rstrip("/") + "/"):
         # In the project, a command could make it: with settings and extensions of its own, for the next kaa.
-        os.makedirs(home.path, 0o700, exist_ok=True)
+        os.makedirs(os.path.realpath(home.path), 0o700, exist_ok=True)
     if mode == "workspace-write" and os.path.realpath(directory) == "/":
         raise SettingsError(
             "the current directory is /, and all of it cannot be writable: change to a project, or choose"
@@ -80,25 +80,20 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
     places = user_places(home.path, user.use_files_of, user.skills, user.prompts)
-    files = existing((*user_hook_places(home.path, user.use_files_of), *user_lsp_places(user.use_files_of)))
-    obeyed = (
-        *(folder for one in (*places, *files) if is_below(folder := os.path.realpath(one.folder), changeable)),
-        # The user's own files and skills behind links into the project: nobody is asked about them when they change.
-        *(
-            real
-            for folder in (str(home.path), *(one.folder for one in places))
-            for real in _behind_links(folder)
-            if is_below(real, changeable)
-        ),
-    )
-    for_this_run = (os.path.realpath(Path(directory, expanded(one))) for one in flags.files)
+    plugins = plugin_places(home)
+    own = own_paths(home, user, plugins)
+    # Behind links into the project: nobody is asked about them when they change.
+    obeyed = protected_paths(own, home.path, changeable)
+    named_now = [str(Path(directory, expanded(one))) for one in flags.files]
+    for path in named_now:
+        check_way(path, lambda link: is_below(link, changeable))
+    for_this_run = map(os.path.realpath, named_now)
     chosen = [_spelled_out(path, directory) for path in settings.hidden]
     if over_levels := next((path for path in settings.hidden if "**" in path.lstrip("!").split("/")), None):
         raise SettingsError(
             f"{home.settings}: sandbox.hidden: {over_levels} would hide only what `*` hides, one level: name each level"
             " (`a/*/key`, `a/*/*/key`), or hide the folder"
         )
-    plugins = plugin_places(home)
     for one in plugins:
         one.data.mkdir(0o700, parents=True, exist_ok=True)
     return SandboxOptions(
@@ -121,6 +116,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
             *(real for real in for_this_run if is_below(real, changeable)),
         ),
         obeyed=obeyed,
+        own=own,
     )
 
 
@@ -223,8 +219,7 @@ def is_protected(extension: Path, sandboxes: Iterable[Sandbox]) -> bool:
         sandboxes: all of this process.
     """
     file = entry_file(extension.absolute())
-    *links, _ = trail(str(file))
-    if any(map(commands_can_write, links)):
+    if exchangeable(str(file), commands_can_write) is not None:
         return False
     code = set(code_paths(extension.absolute(), commands_can_write))
     if not any(commands_can_write(os.path.realpath(path)) for path in code):
@@ -239,19 +234,8 @@ def _code_of(extension: Path, directory: str, writable: Sequence[str]) -> Iterat
         SettingsError: a link that commands can exchange leads to it.
     """
     file = entry_file(Path(directory, extension))
-    *links, real = trail(str(file))
-    if any(is_below(link, writable) for link in links):
-        raise SettingsError(
-            f"extension {extension}: a symlink in a directory that commands can write leads to it: give the path it"
-            f" leads to, {real}"
-        )
+    check_way(str(file), lambda link: is_below(link, writable), "extension ")
     yield from code_paths(Path(directory, extension), lambda path: is_below(path, writable))
-
-
-def _behind_links(folder: str) -> Iterator[str]:
-    """Where links directly in a folder lead."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        yield from (os.path.realpath(entry.path) for entry in entries if entry.is_symlink())
 
 
 def _spelled_out(path: str, directory: str) -> str:

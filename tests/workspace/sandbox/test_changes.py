@@ -311,6 +311,36 @@ def test_a_link_that_a_command_made_adds_nothing(folder: Path) -> None:
     play(folder, scenario)
 
 
+def test_what_the_user_has_in_an_added_directory_cannot_be_changed(folder: Path) -> None:
+    home, added = folder / "home", folder / "added"
+    (added / "hooks.json").write_text("{}")
+    (home / "hooks.json").symlink_to(added / "hooks.json")
+    (home / "skills").symlink_to(added / "skills")  # which is not there yet
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await workspace.change(SandboxChange(writable=(str(added),)))
+
+        assert (await sh(workspace, "touch ../added/a")).exit_code == 0
+        assert (await sh(workspace, "echo x > ../added/hooks.json")).exit_code != 0
+
+    play(folder, scenario, SandboxOptions(own=(str(home / "hooks.json"), str(home / "skills"))))
+    assert (added / "hooks.json").read_text() == "{}"
+    assert (added / "a").exists()
+
+
+def test_a_directory_with_a_link_to_what_the_user_has_is_not_added(folder: Path) -> None:
+    home, added = folder / "home", folder / "added"
+    (added / "first").mkdir()
+    (added / "current").symlink_to("first")
+    (home / "skills").symlink_to(added / "current")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        with pytest.raises(SandboxChangeError, match=r"added/current, leads to .*/home/skills, which kaa obeys"):
+            await workspace.change(SandboxChange(writable=(str(added),)))
+
+    play(folder, scenario, SandboxOptions(own=(str(home / "skills"),)))
+
+
 def test_what_is_exchanged_after_it_was_added_does_not_widen_the_sandbox(folder: Path) -> None:
     added = folder / "added"
     (folder / "other").mkdir()

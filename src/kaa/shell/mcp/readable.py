@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kaa.hands.confinement.layout import concealment
 from kaa.hands.policy import Policy
-from kaa.host.paths import is_below, trail
+from kaa.host.paths import exchangeable, is_below
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.place import Place
 from kaa.workspace.sandbox.program import CERTIFICATES
@@ -42,16 +42,16 @@ def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place
         path = os.path.expanduser(word) if word.startswith(("/", "~/")) else ""
         if not path or not os.path.exists(path):
             continue
-        *links, real = trail(path)
+        real = os.path.realpath(path)
         if is_below(real, (place.project, *own)):
             continue
-        if exchangeable := next(filter(place.commands_can_write, links), ""):
+        if (link := exchangeable(path, place.commands_can_write)) is not None:
             if number == 0:  # a link to an interpreter, as in virtual environments, uncovers nothing
-                if not place.can_write_now(exchangeable):  # of another project, which is not seen besides
+                if not place.can_write_now(link):  # of another project, which is not seen besides
                     found[_package_of(os.path.normpath(path), home)] = None
                 continue
             raise RightsError(
-                f"its argument {word} passes through the link {exchangeable}, which commands can change. Name what is"
+                f"its argument {word} passes through the link {link}, which commands can change. Name what is"
                 f" meant, such as {real}, in {file}"
             )
         if _nearest(real, hidden) > _nearest(real, shown):

@@ -13,7 +13,7 @@ import msgspec
 from kaa.hands.confinement.layout import concealment
 from kaa.hands.policy import Policy
 from kaa.host.code import executed
-from kaa.host.paths import is_below, trail
+from kaa.host.paths import exchangeable, is_below, trail
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.roots import planted_link
 
@@ -109,10 +109,10 @@ def _check_directory(path: str, real: str, options: SandboxOptions, hidden: tupl
     top, git, _ = f"{real}/".partition("/.git/")
     if git:
         raise SandboxChangeError(f"cannot add {path}: git executes files in it. Add the repository, {top}.")
-    for extension in options.loaded:
-        *links, _ = trail(extension)
-        if any(is_below(link, [real]) for link in links):
-            raise SandboxChangeError(f"cannot add {path}: a link in it leads to the extension {extension}.")
+    held = [one for one in map(os.path.realpath, options.own) if is_below(one, [real])]
+    for loaded in (*options.loaded, *options.own):
+        if (link := exchangeable(loaded, lambda one: is_below(one, [real]) and not is_below(one, held))) is not None:
+            raise SandboxChangeError(f"cannot add {path}: a link in it, {link}, leads to {loaded}, which kaa obeys.")
     if is_below(real, hidden):
         raise SandboxChangeError(
             f"cannot add {path}: it is hidden because it may hold secrets. Start kaa with --add-dir to add it."

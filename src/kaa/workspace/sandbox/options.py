@@ -36,6 +36,8 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         private: kaa's own directories, which hold keys and other people's sessions.
         loaded: files and directories that kaa loads code from besides its own, absolute: extensions.
         obeyed: what is protected with that and is no code: the user's skills, commands and hooks.
+        own: the paths of what kaa takes for the user's, wherever links lead from them; some need protection as soon as
+            more may be written.
         replaced: directories and copies of them that are seen in their place, and paths in those that are seen as they
             are, each with itself; absolute and real.
         ports: whether servers inside are reachable on the user's loopback without a command of the user's.
@@ -52,6 +54,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     private: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
     obeyed: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     git_writable: bool = True
     replaced: tuple[tuple[str, str], ...] = ()
     ports: PortsMode = "closed"
@@ -90,6 +93,7 @@ class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):
         known = (*options.writable, *([root] if options.root_writable else []))
         added = tuple(path for path in self.writable if not is_below(path, known))
         shown = tuple(f"!{glob.escape(path)}" for path in self.shown)
+        obeyed = [real for real in map(os.path.realpath, options.own if added else ()) if is_below(real, added)]
         return msgspec.structs.replace(
             options,
             mode=self.mode or options.mode,
@@ -97,6 +101,8 @@ class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):
             hidden=tuple(dict.fromkeys((*options.hidden, *shown))),
             git_writable=options.git_writable if self.git_writable is None else self.git_writable,
             ports=self.ports or options.ports,
+            loaded=tuple(dict.fromkeys((*options.loaded, *obeyed))),
+            obeyed=tuple(dict.fromkeys((*options.obeyed, *obeyed))),
         )
 
 

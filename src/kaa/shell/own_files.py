@@ -1,0 +1,105 @@
+"""Which files the user's kaa obeys in every project, wherever links lead from them, and whether commands decide them.
+
+Many keep such files in a repository of their own and link to them. In that repository, commands must neither change
+them nor exchange a link on the way to them: kaa would obey the other file from then on. Light: the sandbox needs it.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from kaa.host.paths import exchangeable, is_below
+from kaa.shell.components import USER_INSTRUCTIONS, PluginPlaces, user_hook_places, user_lsp_places, user_places
+from kaa.shell.home import Home
+from kaa.shell.settings import Settings, SettingsError
+
+_MAX_DEPTH = 4  # of folders with skills and commands, as where they are looked for
+_MAX_FOLDERS = 2_000
+_NOT_LOOKED_AT = frozenset({".git", "node_modules", "__pycache__"})
+
+
+def own_paths(home: Home, user: Settings, plugins: Iterable[PluginPlaces]) -> tuple[str, ...]:
+    """Return the absolute paths of what kaa takes for the user's own, and of links in these folders.
+
+    Files that do not exist yet count as well: whoever makes one is obeyed.
+
+    Args:
+        home: kaa's folder in the user's home.
+        user: says whose files are used, and where more are.
+        plugins: those that are used.
+    """
+    agents = user.use_files_of
+    places = user_places(home.path, agents, user.skills, user.prompts)
+    files = (*user_hook_places(home.path, agents), *user_lsp_places(agents))
+    folders = (*(place.folder for place in places), *(str(one.root) for one in plugins))
+    top = os.path.join(os.getcwd(), home.path)  # not normalized: `..` behind a link leads elsewhere
+    extensions = os.path.join(top, home.extensions.name)
+    named = (
+        top,
+        *folders,
+        extensions,
+        *(place.folder for place in files),
+        *(os.path.expanduser(path) for agent, path in USER_INSTRUCTIONS.items() if agent in agents),
+    )
+    links = (link for folder in folders for link in _links(folder, _MAX_DEPTH))
+    return tuple(dict.fromkeys((*named, *_links(top, 1), *_links_to_extensions(extensions), *links)))
+
+
+def protected_paths(own: Sequence[str], home: Path, writable: Sequence[str]) -> tuple[str, ...]:
+    """Return the real paths of those of the user's files that commands must not change although they could.
+
+    Args:
+        own: paths, as `own_paths` gives them.
+        home: kaa's folder, which commands neither see nor write, wherever it is.
+        writable: what commands can write, as real paths.
+
+    Raises:
+        SettingsError: commands could exchange a link on the way to one.
+    """
+    real = {path: os.path.realpath(path) for path in own}
+    held = tuple(one for one in dict.fromkeys(real.values()) if is_below(one, writable))
+    for path in own:
+        check_way(path, lambda link: is_below(link, writable) and not is_below(link, (os.path.realpath(home), *held)))
+    return tuple(one for one in held if not is_below(one, (os.path.realpath(home),)))
+
+
+def check_way(path: str, is_written: Callable[[str], bool], what: str = "") -> None:
+    """Make sure that no link leads to a file of the user's that commands can exchange.
+
+    Args:
+        path: absolute, as the user or a setting names it.
+        is_written: whether commands can write an absolute path whose folder is a real one.
+        what: it is, before its path in the message.
+
+    Raises:
+        SettingsError: one does.
+    """
+    if (link := exchangeable(path, is_written)) is not None:
+        raise SettingsError(
+            f"{what}{path}: a symlink in a directory that commands can write leads to it, {link}: give the path"
+            f" it leads to, {os.path.realpath(path)}"
+        )
+
+
+def _links_to_extensions(folder: str) -> Iterator[str]:
+    """Links by which extensions begin; what else is behind links in them counts as their code."""
+    yield from _links(folder, 1)
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _links(entry.path, 1)
+
+
+def _links(folder: str, depth: int) -> Iterator[str]:
+    """Paths of links in a folder, and in folders in it or behind links down to a depth."""
+    pending, left = [(folder, depth)], _MAX_FOLDERS
+    while pending and left:
+        left -= 1
+        place, deeper = pending.pop()
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    yield entry.path
+                if deeper > 1 and entry.name not in _NOT_LOOKED_AT and os.path.isdir(entry.path):
+                    pending.append((entry.path, deeper - 1))
