@@ -26,12 +26,21 @@ def kaa(tier: str) -> Iterator[Kaa]:
         yield kaa
 
 
-def test_commands_neither_see_nor_change_what_a_plugin_keeps_and_get_none_of_its_secrets(kaa: Kaa) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        'cd "$CLAUDE_PROJECT_DIR" && sh ./lint.sh || true',
+        'cd "$CLAUDE_PROJECT_DIR"; sh "${CLAUDE_PLUGIN_ROOT}/none.sh" 2> "/tmp/$(sh ./lint.sh).log" || true',
+        'cd "$CLAUDE_PROJECT_DIR"; PATH=".:$PATH" "${CLAUDE_PLUGIN_ROOT}/calls" || true',
+        'cd "$CLAUDE_PROJECT_DIR"; "${CLAUDE_PLUGIN_ROOT}/here" || true',
+    ],
+)
+def test_commands_neither_see_nor_change_what_a_plugin_keeps_and_get_none_of_its_secrets(kaa: Kaa, line: str) -> None:
     option = {"key": {"type": "string", "title": "A", "description": "A", "sensitive": True}}
     # The second one starts a program that commands write.
     hooks = [
         {"type": "command", "command": 'sh "${CLAUDE_PLUGIN_ROOT}/guard.sh"'},
-        {"type": "command", "command": 'cd "$CLAUDE_PROJECT_DIR" && sh ./lint.sh || true'},
+        {"type": "command", "command": line},
     ]
     source = write(
         kaa.home.parent / "sources" / "plug",
@@ -39,8 +48,12 @@ def test_commands_neither_see_nor_change_what_a_plugin_keeps_and_get_none_of_its
             ".claude-plugin/plugin.json": json.dumps({"name": "plug", "userConfig": option}),
             "hooks/hooks.json": json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": hooks}]}}),
             "guard.sh": _GUARD,
+            "calls": "#!/bin/sh\nlint.sh\n",
+            "here": "#!/usr/bin/env -S sh ./lint.sh\n",
         },
     )
+    for name in ("calls", "here"):
+        (source / name).chmod(0o755)
     installed = kaa.run("plugin", "install", str(source), "--yes", "--set", f"key={_CANARY}")
     kept = kaa.home / "plugin-data" / "plug"
     kept.mkdir(parents=True, exist_ok=True)
@@ -49,7 +62,7 @@ def test_commands_neither_see_nor_change_what_a_plugin_keeps_and_get_none_of_its
         kaa.use(server, "openai-completions")
         tries = [
             f"cat {kept}/token; ls {kept}; printf '#!/bin/sh\\nenv > leak' > {kept}/check; chmod +x {kept}/check",
-            f"echo 'env > leak; cp {kept}/token leak2' > lint.sh",
+            f"echo 'env > leak; cp {kept}/token leak2' > lint.sh; chmod +x lint.sh",
             "cat leak leak2",
         ]
         server.begin([*(call("bash", command=one) for one in tries), say("Done.")])
