@@ -1,7 +1,11 @@
 """kaa executes no module that commands of the model can write, however an extension loads it."""
 
+import importlib.util
+import marshal
+import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -29,6 +33,23 @@ try:
             runpy.run_path(f"{project}/shared/words.py")
         case "link":
             import linked
+        case "compiled":
+            import only
+        case "compiled package":
+            import folder
+        case "archive":
+            sys.path.insert(0, f"{project}/shared/all.zip")
+            import zipped
+        case "compiled path":
+            runpy.run_path(f"{project}/shared/only.pyc")
+        case "program":
+            runpy.run_path(f"{project}/shared/program")
+        case "site":
+            import site
+            site.addsitedir(f"{project}/shared")
+        case "library":
+            import ctypes
+            ctypes.CDLL(f"{project}/shared/library.so")
         case "relative":
             os.chdir(f"{project}/shared")
             exec(compile(open("words.py").read(), "words.py", "exec"))
@@ -37,7 +58,36 @@ except ImportError as error:
 """
 
 
-@pytest.mark.parametrize("how", ["import", "package", "file", "path", "link", "relative"])
+_COMPILED = ("compiled", "compiled package", "archive", "compiled path", "program", "site")
+
+
+def _compile(file: Path, source: str) -> None:
+    """Write compiled code that says that it is from another file."""
+    file.parent.mkdir(exist_ok=True)
+    code = marshal.dumps(compile(source, os.__file__, "exec"))
+    file.write_bytes(importlib.util.MAGIC_NUMBER + bytes(12) + code)
+
+
+def test_what_an_extension_reads_of_the_project_stays_readable(tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text("words = 1\n")
+    script = """
+import sys
+from kaa.host.module_guard import refuse_writable_modules
+from kaa.host.programs import note_writable
+
+note_writable(sys.argv[1:])
+refuse_writable_modules([])
+print(open(f"{sys.argv[1]}/words.py").read())
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], env={"HOME": "/"}, capture_output=True, text=True, check=True
+    )
+
+    assert "words = 1" in done.stdout
+
+
+@pytest.mark.parametrize("how", ["import", "package", "file", "path", "link", "relative", *_COMPILED, "library"])
 def test_a_module_beside_an_extension_is_not_executed(tmp_path: Path, how: str) -> None:
     canary = tmp_path / "canary"
     for name in ("home", "project/hello", "project/shared/parts"):
@@ -47,6 +97,13 @@ def test_a_module_beside_an_extension_is_not_executed(tmp_path: Path, how: str) 
         (tmp_path / "project/shared" / name).write_text(f"open({str(canary)!r}, 'w')\n")
     (tmp_path / "project/hello/linked.py").symlink_to("../shared/words.py")
 
+    for name in ("only.pyc", "folder/__init__.pyc", "program/__main__.pyc"):
+        _compile(tmp_path / "project/shared" / name, f"open({str(canary)!r}, 'w')")
+    with zipfile.ZipFile(tmp_path / "project/shared/all.zip", "w") as archive:
+        archive.write(tmp_path / "project/shared/only.pyc", "zipped.pyc")
+    if how == "site":
+        (tmp_path / "project/shared/x.pth").write_text(f"import os; open({str(canary)!r}, 'w')\n")
+
     done = subprocess.run(
         [sys.executable, "-c", _LOADED, str(tmp_path / "project"), how],
         env={"HOME": str(tmp_path / "home")},
@@ -55,5 +112,6 @@ def test_a_module_beside_an_extension_is_not_executed(tmp_path: Path, how: str) 
         check=True,
     )
 
-    assert "is not executed" in done.stdout
+    swallowed = how in ("archive", "program")  # Python goes on looking, and finds nothing
+    assert ("find" in done.stdout or "No module" in done.stdout) if swallowed else "is not executed" in done.stdout
     assert not canary.exists()

@@ -7,11 +7,16 @@ from commands while it is loaded; what lies beside it is not, and would run outs
 import os
 import sys
 from collections.abc import Iterable
+from types import FrameType
 
 from kaa.host.code import executed
 from kaa.host.known_projects import in_known_project
-from kaa.host.paths import is_below
+from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
+
+# What they open is executed. Compiled code without source need not say from which file it is.
+_LOADERS = frozenset({"_frozen_importlib_external", "zipimport", "runpy", "site"})
+_COMPILED = (".pyc", ".pth")
 
 _protected: dict[str, None] = {}
 
@@ -40,18 +45,28 @@ def _judge(event: str, arguments: tuple[object, ...]) -> None:
     """
     if event == "exec":
         file = getattr(arguments[0], "co_filename", None)
-    elif event == "import":  # the file of a compiled module; None for others, which come as `exec`
+    elif event == "import":  # the file of a library as module; None for others, which come as `exec`
         file = arguments[1]
+    elif event == "ctypes.dlopen":
+        file = arguments[0]
+    elif event == "open":
+        file = arguments[0]
+        is_loaded = isinstance(file, str) and (file.endswith(_COMPILED) or _is_loader(sys._getframe(1)))
+        file = file if is_loaded else None
     else:
         return
     if not isinstance(file, str) or file.startswith("<") or not file:
         return
-    real = os.path.realpath(file)
-    if is_below(real, _protected):
-        return
-    if commands_can_write(real) or in_known_project(real, os.environ, "") is not None:
-        raise WritableModuleError(
-            f"{real} is not executed: it is not in the folder of the extension, and commands of the model can write it."
-            " Move it into that folder, or to a place outside of projects",
-            path=real,
-        )
+    for place in trail(os.path.abspath(file)):
+        if is_below(place, _protected):
+            continue
+        if commands_can_write(place) or in_known_project(place, os.environ, "") is not None:
+            raise WritableModuleError(
+                f"{place} is not executed: it is not in the folder of the extension, and commands of the model can"
+                " write it. Move it into that folder, or to a place outside of projects",
+                path=place,
+            )
+
+
+def _is_loader(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__") in _LOADERS
