@@ -3,6 +3,7 @@
 import json
 import os
 import py_compile
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -250,6 +251,8 @@ class TestCode:
             (kaa.project / name).parent.mkdir(exist_ok=True)
             (kaa.project / name).write_text(works)
         (kaa.home / "script.json").write_text("{}")
+        person, python = kaa.home.parent / "person", entry(kaa)["args"]
+        assert isinstance(python, list)
         script = {"command": sys.executable, "args": ["server.py", str(kaa.home / "script.json")], "sandbox": False}
         entries = {
             "script": script,
@@ -257,13 +260,18 @@ class TestCode:
             "shell": script | {"command": "sh", "args": ["-c", f"cd {kaa.project}/elsewhere && ./start"]},
             "home": script | {"command": "sh", "args": ["-c", 'exec "$HOME"/../project/start']},
             "node": script | {"command": "node", "args": [f"{kaa.project}/build/index"]},
+            "login": script
+            | {"command": "bash", "args": ["-lc", f"exec {shlex.join((sys.executable, *map(str, python)))}"]},
         }
+        (person / ".profile").write_text(f". {kaa.project}/env.sh\n")
+        (kaa.project / "env.sh").write_text(f"touch {person}/canary\n")
         write(kaa.home / "mcp.json", **entries)
         for name in entries:
             kaa.run("mcp", "approve", name, "--yes")
 
         for name in entries:
             assert "it runs without a sandbox, and commands of the model can write" in use(kaa, model, name, text="x")
+        assert not (person / "canary").exists()
 
     def test_what_commands_wrote_in_another_project_is_not_executed(self, kaa: Kaa, model: ModelServer) -> None:
         here, other = kaa.project, kaa.home.parent / "other"

@@ -318,3 +318,88 @@ def test_a_shim_that_an_entry_names_loads_what_the_version_of_the_home_loads(mac
     )
 
     assert machine.notices("HOME/bin/python3 -m acme_mcp.server", MODULE)
+
+
+SAYS_PATH = 'export PATH="$HOME/dev/acme:$PATH"\n'.replace("$HOME/dev", "PROJECT")
+SOURCES = "[ -f PROJECT/acme/index.js ] && . PROJECT/acme/index.js\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("bash ; -lc ; exec node x", {".profile": SOURCES}),
+        ("bash ; -l ; -c ; exec node x", {".bash_profile": SOURCES}),
+        ("bash ; --login ; -c ; exec node x", {".bash_login": SAYS_PATH}),
+        ("env ; A=1 ; bash ; -e ; -lc ; exec node x", {".profile": '. "$HOME/env.sh"\n', "env.sh": SOURCES}),
+        ("bash ; -ic ; exec node x", {".bashrc": SOURCES}),
+        ("zsh ; -c ; exec node x", {".zshenv": SOURCES}),
+        ("zsh ; -lc ; exec node x", {".zprofile": SAYS_PATH}),
+        ("zsh ; -ic ; exec node x", {".config/zsh/.zshrc": "path+=(PROJECT/acme)\n"}),
+        ("fish ; -c ; node x", {".config/fish/config.fish": "fish_add_path PROJECT/acme\n"}),
+        ("fish ; -c ; node x", {".config/fish/conf.d/a.fish": "source PROJECT/acme/index.js\n"}),
+        ("HOME/start", {"start": "#!/bin/bash -l\nexec node x\n", ".profile": SOURCES}),
+        ("HOME/start", {"start": "#!/bin/sh\nexec bash -lc 'node x'\n", ".profile": SOURCES}),
+        ("HOME/start", {"start": "#!/bin/zsh\nexec node x\n", ".zshenv": SOURCES}),
+        ("HOME/start.py", {"start.py": "run(['bash', '-lc', 'x'])\n", ".profile": SOURCES}),
+        ("HOME/start.js", {"start.js": "spawn('/bin/bash', ['-l', '-c', 'x'])\n", ".profile": SOURCES}),
+        ("sudo ; -iu ; me ; x", {".bash_profile": SOURCES}),
+        ("npx ; -y ; acme", {".npmrc": "node-options=--require PROJECT/acme/index.js\n"}),
+        ("npm ; exec ; acme", {".npmrc": "script-shell=PROJECT/acme/index.js\n"}),
+        ("uvx ; acme", {".config/uv/uv.toml": 'find-links = ["PROJECT/acme"]\n'}),
+        ("bunx ; acme", {".bunfig.toml": 'preload = ["PROJECT/acme/index.js"]\n'}),
+        ("cargo ; run", {".cargo/config.toml": '[build]\nrustc-wrapper = "PROJECT/acme/index.js"\n'}),
+        ("gradle ; run", {".gradle/init.d/x.gradle": 'apply from: "PROJECT/acme/index.js"\n'}),
+        ("mvn ; exec:java", {".mavenrc": ". PROJECT/acme/index.js\n"}),
+        ("git ; serve", {".gitconfig": "[alias]\n serve = !PROJECT/acme/index.js\n"}),
+        (
+            "HOME/a.py",
+            {"a.py": "run(['git', 'diff'])", ".gitconfig": '[diff "x"]\n textconv = PROJECT/acme/index.js\n'},
+        ),
+        ("ssh ; host ; acme", {".ssh/config": "Host host\n  ProxyCommand PROJECT/acme/index.js\n"}),
+        ("terraform ; mcp", {".terraformrc": 'provider_installation { dev_overrides { "a/b" = "PROJECT/acme" } }'}),
+        ("docker ; run ; x", {".docker/config.json": '{"cliPluginsExtraDirs": ["PROJECT/acme"]}'}),
+        (
+            "python3 ; HOME/a.py",
+            {"a.py": "", f".local/{PACKAGES}/usercustomize.py": "exec(open('PROJECT/acme/index.js').read())"},
+        ),
+        ("julia ; HOME/a.jl", {"a.jl": "", ".julia/config/startup.jl": 'include("PROJECT/acme/index.js")\n'}),
+        ("Rscript ; HOME/a.R", {"a.R": "", ".Rprofile": 'source("PROJECT/acme/index.js")\n'}),
+        (
+            "HOME/start",
+            {"start": "#!/bin/sh\nexec mise x -- node x\n", ".config/mise/config.toml": "x='PROJECT/acme'\n"},
+        ),
+    ],
+)
+def test_what_programs_obey_in_the_home_is_known(machine: Machine, command: str, files: dict[str, str]) -> None:
+    machine.install(files)
+
+    assert machine.notices(command, SCRIPT)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bash ; -c ; exec node x",
+        "sh ; -ec ; ls -l",
+        "bash ; --noprofile ; -c ; exec node x",
+        "HOME/start",
+        "node ; x",
+        "git ; serve",
+        "ssh ; host",
+        "server ; --bash-login",
+    ],
+)
+def test_startup_files_of_other_programs_do_not_matter(machine: Machine, command: str) -> None:
+    """What git and ssh are told as data does not, either."""
+    machine.install(
+        {
+            "start": "#!/bin/bash\n# like bash -l\nexec node x\n",
+            **dict.fromkeys(
+                (".profile", ".bashrc", ".zshenv", ".zshrc", ".config/fish/config.fish", ".npmrc"), SOURCES
+            ),
+            ".gitconfig": "[safe]\n directory = PROJECT/acme\n[maintenance]\n repo = PROJECT/acme\n",
+            ".ssh/config": "Host host\n  IdentityFile PROJECT/acme/index.js\n",
+        }
+    )
+
+    assert machine.code(command) == {}

@@ -24,11 +24,15 @@ from kaa.shell.mcp.outside_texts import PART, Text, code_in, with_values, withou
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
 from kaa.shell.mcp.runners import is_path
+from kaa.shell.mcp.startup_files import executing_part, startup_files
 
 # A script that activates an environment has the next program be one of it.
 _PYTHON_OR_ENVIRONMENT = re.compile(r"(?:python|pypy)[\d.]*|activate(?:\.\w+)?")
 _SHELL = re.compile(r"(?:ba|da|z|k|fi)?sh")
-_OF_SHELL = (".sh", ".bash", ".zsh", ".ksh")
+_OF_SHELL = (
+    *(".sh", ".bash", ".zsh", ".ksh", "/.profile", "/.bash_profile", "/.bash_login", "/.bashrc", "/.kshrc"),
+    *("/.zshenv", "/.zprofile", "/.zlogin", "/.zshrc", "/.mavenrc", "/.direnvrc", "/direnvrc"),
+)
 _CONDA = re.compile(r"conda|mamba|micromamba")
 _SEPARATORS = re.compile(r"[\s'\"`();,=|&<>{}]+")
 # pip's first lines where the path of the interpreter is too long, or has blanks, for one of the kernel's.
@@ -38,9 +42,11 @@ _ABSOLUTE = re.compile(r"(?:~|\$HOME|\$\{HOME\}|(?<![\w.})]))/[\w./@+-]+")
 _BESIDE_SCRIPT = re.compile(r"""\$(?:\w+|\{\w+[^}\n]*\}|\(dirname[^)\n]*\))["']?/([\w./@+-]+)""")
 _NAME = re.compile(r"(?<![\w./$@~-])[A-Za-z][\w.-]*(?![\w./=(-])")
 _IMPORTS_FROM = re.compile(
-    r"sys\.path|\bpath\s*=|addsitedir|(?:PYTHON|NODE_|LOAD_|CLASS)PATH|\buse lib|\brequire|\bimport"
+    r"sys\.path|\bpath\s*\+?=|addsitedir|(?:PYTHON|NODE_|LOAD_|CLASS)PATH|\buse lib|\brequire|\bimport"
+    r"|\bPATH\b\s*[+:]?=|\bset\b.*\bPATH\b|\b(?:fish_)?add_path\b|\bfish_user_paths\b"
 )
 _INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})  # nobody writes what is in there by hand
+_WRITTEN_BY_HAND = ("/usercustomize.py", "/sitecustomize.py")  # among these
 _INSTALLED_FOR_ALL = ("/usr/local",)  # where Python of Debian looks, besides its own place
 _OF_DISTRIBUTION = ("/bin", "/sbin", "/lib", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/usr/libexec")
 _ENVIRONMENTS = (".venv", "venv", ".pixi/envs/*")
@@ -110,6 +116,8 @@ class _Programs:
         self.texts: list[Text] = []
         self._given = [*line.words[1:], *line.variables.values()]  # what programs get, or find by links
         self._folders: dict[str, None] = {}  # that are executed, such as that of `npm --prefix`
+        homes = (place.user_home, os.path.join(self._base, self._expanded(line.variables.get("HOME", self._home))))
+        self._homes = tuple(dict.fromkeys(map(os.path.realpath, homes)))
 
     def loaded(self) -> Iterator[str]:
         words, (first, *others) = self._line.words, self._line.words
@@ -117,6 +125,7 @@ class _Programs:
         is_named = "/" not in first or leads_to_shim(path, tuple(trail(path)))
         started = self._programs.find(path if "/" in first else first) if is_named else None
         yield from self._of_word(first) if started is None else self._leading(started)
+        yield from self._started(" ".join(words[:1] if is_container(words) else words))
         numbers = executed(words, lambda word: os.path.exists(os.path.join(self._base, self._expanded(word))))
         for number, word in enumerate(() if is_container(words) else others, 1):
             for part in dict.fromkeys(filter(None, (word, *_SEPARATORS.split(word)))):
@@ -134,9 +143,10 @@ class _Programs:
             folder, _ = self._folders.popitem()
             for path in code_in(folder) if self._is_of_user(folder) else ():
                 yield from self._of_program(path)
-        if not is_container(words):
-            lines = (Text(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word)
-            yield from named_by_texts([*self.texts, *lines], self._given, self._place, self._base)
+        lines = [Text(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word]
+        if self.texts or not is_container(words):
+            texts = [*self.texts, *(() if is_container(words) else lines)]
+            yield from named_by_texts(texts, self._given, self._place, self._base)
 
     def _of_word(self, word: str, *, is_executed: bool = True) -> Iterator[str]:
         word = _ATTACHED.sub("", word)
@@ -186,15 +196,24 @@ class _Programs:
             return
         if "\0" in text:
             return
+        text = executing_part(path, text)
         if text.startswith("#!"):
             yield from self._interpreted(path, text)
         if not is_below(places[-1], _OF_DISTRIBUTION):
             yield from self._mentioned(places[-1], text)
             yield from self._around(os.path.dirname(places[-1]))
-            if _INSTALLED.isdisjoint(places[-1].split("/")):
+            is_written_by_hand = places[-1].endswith(_WRITTEN_BY_HAND)
+            if is_written_by_hand or _INSTALLED.isdisjoint(places[-1].split("/")):
+                first, _, _ = text.partition("\n")  # which may be no comment
+                yield from self._started(f"{first}\n{without_comments(places[-1], text)}")
                 if len(text) >= _MAX_SCRIPT_BYTES // 4:  # of characters with up to four bytes
                     text += "\n" + around_names(places[-1], len(os.fsencode(text)), self._projects)
                 yield from self._named_in_pieces(places[-1], text)
+
+    def _started(self, text: str) -> Iterator[str]:
+        """What the files of the home load that the programs obey which a text starts."""
+        for path in startup_files(text, self._homes):
+            yield from self._leading(path)
 
     def _chosen_versions(self) -> Iterator[str]:
         """The files that a shim obeys in the directory where the server starts, and above it."""

@@ -19,7 +19,9 @@ MAX_DEEP = 12
 _LANGUAGES = re.compile(r".+\.(?:py|[cm]?[jt]sx?|rb|pl|php|lua)")
 _INTERPRETER = re.compile(r"#!.*(?:python|node|deno|bun|ruby|perl|php|lua)")
 # Languages in which `#` begins a comment; in JavaScript, PHP and C it begins private fields, attributes and directives.
-_OF_SHELL = re.compile(r".+\.(?:ba|da|z|k|fi)?sh|\.(?:ba|z|k)shrc|\.(?:bash_|z)?profile|\.zshenv|\.envrc")
+_OF_SHELL = re.compile(
+    r".+\.(?:ba|da|z|k|fi)?sh|\.(?:ba|z|k)shrc|\.(?:bash_|z)?profile|\.zshenv|\.(?:bash_|z)login|\.envrc"
+)
 _SHELL = re.compile(r"#!.*\b(?:ba|da|z|k|fi)?sh\b")
 _HAS_COMMENTS = re.compile(
     r".+\.(?:pyw?|rb|p[lm]|toml|ya?ml|ini|cfg|conf|env|properties|mk)|\.env(?:\.\w+)*|\.npmrc|[mM]akefile|[jJ]ustfile"
