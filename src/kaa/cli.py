@@ -438,18 +438,19 @@ def _parsed_command(arguments: Sequence[str]) -> argparse.Namespace:
     return parsed
 
 
-def _enter_worktree(name: str) -> int | None:
-    """Go into a worktree. Returns the exit code if that is not possible."""
+def _enter_worktree(parsed: argparse.Namespace) -> int | None:
+    """Go into the worktree of the arguments, and name it there. Returns the exit code if that is not possible."""
     from kaa.frontends import worktrees_command  # lazy: few runs work in one
 
-    entered = worktrees_command.enter(name, _directory())
+    entered = worktrees_command.enter(parsed.worktree, _directory())
     if isinstance(entered, int):
         return entered
-    os.chdir(entered)
-    if os.getcwd() != entered:
+    parsed.worktree, directory = entered
+    os.chdir(directory)
+    if os.getcwd() != directory:
         sys.stderr.write("kaa: the directory in the worktree was replaced by a link: start kaa again\n")
         return _USAGE_ERROR
-    os.environ["PWD"] = entered
+    os.environ["PWD"] = directory
     return None
 
 
@@ -494,7 +495,9 @@ def _terminal(parsed: argparse.Namespace) -> "TerminalOptions":
 
         return CommandLine(parsed, directory)
 
-    return TerminalOptions(directory, parsed.plain, parsed.fullscreen, parsed.resume, sandbox, command_line)
+    return TerminalOptions(
+        directory, parsed.plain, parsed.fullscreen, parsed.resume, sandbox, command_line, parsed.worktree or ""
+    )
 
 
 def _headless(
@@ -601,11 +604,7 @@ def run(arguments: Sequence[str]) -> int:
         from kaa.frontends.live import starting  # lazy, as all imports here
 
         return starting.main(parsed, arguments[2:], _directory())
-    if (
-        command != ["mcp", "serve"]
-        and parsed.worktree is not None
-        and (refused := _enter_worktree(parsed.worktree)) is not None
-    ):
+    if command != ["mcp", "serve"] and parsed.worktree is not None and (refused := _enter_worktree(parsed)) is not None:
         return refused
     if (ended := _run_option(parsed, arguments)) is not None:
         return ended

@@ -1,6 +1,8 @@
 """Going to other sessions at the terminal: the list, its search, copies, and what is done to the files."""
 
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -99,6 +101,35 @@ def test_leaving_says_how_to_go_on_with_an_older_session(two_sessions: Seat) -> 
     assert said is not None
     done = two_sessions.run("--session", said[1], "-p", "/session")
     assert str(two_sessions.session_about("All about apples.")) in done.out
+
+
+def test_leaving_names_the_session_if_another_kaa_worked_here_meanwhile(seat: Seat) -> None:
+    with seat.open(script=[say("Red."), say("Blue.")]) as program:
+        enter(program, "which colour?")
+        program.wait_for("Red.")
+        program.wait_for(is_idle)
+        seat.run("-p", "and the sky?")
+        leave(program)
+        said = re.search(r"kaa --session (\S+) resumes this session", program.screen.text())
+
+    assert said is not None
+    assert str(seat.session_about("which colour?")) in seat.run("--session", said[1], "-p", "/session").out
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_leaving_a_worktree_says_how_to_go_on_in_it(seat: Seat) -> None:
+    (seat.project / "a").touch()
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=seat.project, env=seat.environ, check=True)
+
+    with seat.open("--worktree", "feat", script=[say("Red.")]) as program:
+        enter(program, "which colour?")
+        program.wait_for("Red.")
+        program.wait_for(is_idle)
+        leave(program)
+        assert "kaa --worktree feat -c resumes this session" in program.screen.text()
+
+    assert str(seat.session_about("which colour?")) in seat.run("--worktree", "feat", "-c", "-p", "/session").out
 
 
 def test_who_chooses_none_begins_a_new_session(two_sessions: Seat) -> None:

@@ -29,8 +29,8 @@ def main(arguments: Sequence[str], directory: str) -> int:
     return run_subcommand("worktrees", description, SUBCOMMANDS, _FAILURES, arguments, directory)
 
 
-def enter(name: str, directory: str) -> str | int:
-    """The directory in which `kaa --worktree` works, or the exit code if it cannot.
+def enter(name: str, directory: str) -> tuple[str, str] | int:
+    """The name and the directory of the worktree in which `kaa --worktree` works, or the exit code if it cannot.
 
     Args:
         name: of the worktree; empty for a new one.
@@ -47,7 +47,7 @@ def enter(name: str, directory: str) -> str | int:
     told = f"kaa: {what} {worktree.name} in {worktree.directory}; `kaa worktrees merge {worktree.name}` takes it over\n"
     told += "".join(f"kaa: not in the worktree: {one}\n" for one in left_out)
     deliver(sys.stderr, sanitize(told))
-    return inside
+    return worktree.name, inside
 
 
 def _list(parsed: argparse.Namespace, home: Home) -> int:

@@ -43,6 +43,7 @@ class TerminalOptions(NamedTuple):
         choose_session: show the list of sessions first.
         sandbox: gives what was chosen for the project; called on the core's thread, before anything heavy is loaded.
         command_line: gives all that the user asked for; called on the core's thread, which loads what it needs.
+        worktree: the name of that in which it starts; empty for none.
     """
 
     directory: str | None
@@ -51,6 +52,7 @@ class TerminalOptions(NamedTuple):
     choose_session: bool
     sandbox: "Callable[[], SandboxFlags]"
     command_line: "Callable[[], CommandLine]"
+    worktree: str = ""
 
 
 def main(options: TerminalOptions) -> int:
@@ -172,6 +174,7 @@ class Start:
         from kaa.frontends.interactive.ui import InteractiveUI  # `_make` has loaded it
 
         ui = InteractiveUI(self._main_view, self._core, self.leave)
+        ui.presenter.worktree = self._options.worktree
         self._core.call(lambda engine: engine.serve(ui.presenter, ui.questions))
         ui.take_over(self._submitted, choose=self._options.choose_session)
 

@@ -1,5 +1,6 @@
 """Shows what the core tells, and what else there is to say: in the transcript, around the editor, and in the footer."""
 
+import os
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -38,6 +39,7 @@ class EventPresenter:
     Attributes:
         on_additions: is given what extensions have added to the conversation when it changes.
         on_display: is given what extensions show.
+        worktree: the name of that in which the conversation works; empty for none.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class EventPresenter:
     ) -> None:
         self.on_additions: Callable[[Additions], None] = lambda _: None
         self.on_display: Callable[[DisplayUpdate], None] = lambda _: None
+        self.worktree = ""
         self._main_view = main_view
         self._transcript = transcript
         self._activity = activity
@@ -53,7 +56,6 @@ class EventPresenter:
         self._session_path: Path | None = None
         self._head: Head | None = None
         self._has_content = False  # something was said in the session
-        self._is_newest = True  # of this directory
         self._mode = ""
 
     @property
@@ -82,14 +84,14 @@ class EventPresenter:
         path = self._session_path
         if path is None or not self.is_worth_resuming:
             return ""
-        flags = "-c" if self._is_newest else f"--session {session_id_in(path.name) or shlex.quote(str(path))}"
-        return f"kaa {flags} resumes this session\n"
+        flags = "-c" if _is_newest(path) else f"--session {session_id_in(path.name) or shlex.quote(str(path))}"
+        place = f"--worktree {self.worktree} " if self.worktree else ""
+        return f"kaa {place}{flags} resumes this session\n"
 
     def show_session(self, entries: Transcript, path: Path | None) -> None:
         """Show a session behind what is there. `path`: its file; None if it is not kept."""
         self._session_path = path
         self._has_content = len(entries) > 0
-        self._is_newest = not self._has_content
         self._transcript.load(entries)
         self._main_view.app.refresh()
 
@@ -102,7 +104,7 @@ class EventPresenter:
         """These things happened."""
         for event in events:
             if isinstance(event, MessageEnd):
-                self._has_content = self._is_newest = True
+                self._has_content = True
             self._transcript.show(event)
         self._activity.observe(events)
         self._main_view.app.refresh()
@@ -174,3 +176,14 @@ class EventPresenter:
             self._main_view.footer.state = footer_state(self._status, self._head, self._mode)
             self._main_view.mark_editor()
             self._main_view.app.refresh()
+
+
+def _is_newest(session: Path) -> bool:
+    """Return True if `kaa -c` resumes this session. Another kaa may have worked in the same project meanwhile."""
+    try:
+        written = session.stat().st_mtime_ns
+        with os.scandir(session.parent) as entries:
+            others = [entry for entry in entries if entry.name.endswith(".jsonl") and entry.name != session.name]
+            return all(other.stat().st_mtime_ns <= written for other in others)
+    except OSError:
+        return False
