@@ -235,7 +235,7 @@ def test_a_user_looks_merges_and_drops(kaa: Kaa) -> None:
     assert [one["title"].partition("\n")[0] for one in asked] == [
         *("Which attempt do you want to apply?", "Merge attempt 1 into the project?") * 2,
         "Merge attempt 1 into the project?",
-        "Keep the 1 worktree of the other attempts?",
+        "Keep the worktree of the other attempt?",
     ]
     assert asked[0]["options"][-1] == "None of them"
     assert "Dropped 1 worktree." in reply

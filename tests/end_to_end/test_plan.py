@@ -107,6 +107,7 @@ def test_a_plan_is_executed_without_the_conversation_about_it(kaa: Kaa, server: 
     assert len(server.requests) == 6
     assert finished.code == 0, finished.err
     assert "Plan executed: 2 steps done." in finished.err
+    assert "Step 1 is done: `" in finished.err
     assert "not named by the plan: other.txt" in finished.err
     assert kaa.run("-c", "-p", "/plan").out.count("- Status: done") == 2
 

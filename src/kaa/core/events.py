@@ -476,7 +476,9 @@ class _Work(_Event, frozen=True):
     @property
     def text(self) -> str:
         """What it is and whose."""
-        return f"{self.name} of extension {self.owner.rpartition('/')[2]}" if self.owner else self.name
+        if self.owner:
+            return f"{self.name} of extension {self.owner.rpartition('/')[2]}"
+        return "the check before the run ends" if self.name == "before_end hook" else self.name
 
 
 class WorkStart(_Work, tag="work_start", frozen=True):

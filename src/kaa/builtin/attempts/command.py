@@ -194,9 +194,10 @@ async def _without_others(attempts: Sequence[Attempt], taken: Attempt | None, co
     others = [one for one in attempts if one.worktree and one is not taken]
     if not others:
         return ""
-    whose = "the other attempts" if taken is not None else "the attempts"
+    what = "the worktree" if len(others) == 1 else f"the {len(others)} worktrees"
+    whose = "attempt" if len(others) == 1 else "attempts"
     question = Choice(
-        f"Keep the {counted(len(others), 'worktree')} of {whose}?",
+        f"Keep {what} of the {'other ' if taken is not None else ''}{whose}?",
         options=(_KEEP, _DROP),
         descriptions=("`kaa worktrees` lists, merges and drops them", "their changes are lost"),
         details="\n".join(one.worktree for one in others),

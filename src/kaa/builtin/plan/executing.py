@@ -94,6 +94,8 @@ async def _next(kept: KeptPlan, plan: Plan, number: int, context: ConversationCo
     if following is not None:
         plan = plan.at(following, "in progress")
     phase = "executing" if following is not None else "done"
+    if checks := plan.steps[number].checks:
+        context.show.notice(f"Step {number + 1} is done: {', '.join(f'`{one}`' for one in checks)} succeeded.")
     kept = msgspec.structs.replace(kept.with_plan(plan), phase=phase, tries=0, still=0, seen="")
     keep(await _written(kept, context), context)
     if following is not None:
