@@ -210,3 +210,127 @@ def test_later_sessions_read_the_next_ones_and_take_none_for_new(project: Projec
     (project.root / "d0" / "while nobody looks").write_text("x")
     _, rows = project.begun(manifest)
     assert [(path, before) for path, before, _ in rows] == [("d0/while nobody looks", None)]
+
+
+def _make(project: Project, folder: str = "made") -> dict[str, str]:
+    """Have a command make more files than are read at once; gives their contents, by path."""
+    contents = {f"{folder}/{number:02}": f"{folder} {number}" for number in range(_FILES)}
+    (project.root / folder).mkdir()
+    for path, text in contents.items():
+        (project.root / path).write_text(text)
+    newest = max((project.root / path).stat().st_ctime_ns for path in contents)
+    while time.time_ns() < newest + 2 * FRESH_NS:
+        time.sleep(0.01)
+    project.read.clear()
+    return contents
+
+
+def _made(rows: list[list[object]]) -> dict[str, tuple[object, object]]:
+    changed = {str(path): (_shown(before), _shown(after)) for path, before, after in rows}
+    return {path: change for path, change in changed.items() if "/" in path}
+
+
+def test_of_many_new_files_the_first_are_read_and_the_others_told_as_unread(project: Project) -> None:
+    tracker, _ = project.begun(first=_ALL)
+    contents = _make(project)
+
+    rows = _made(tracker.collect(_PORTION))
+
+    assert len(project.read) == _FIRST
+    assert rows.keys() == contents.keys()
+    assert [before for before, _ in rows.values()] == [None] * _FILES
+    assert [after for _, after in rows.values()].count("unread") == _FILES - _FIRST
+    assert tracker.uncovered == {"unread": _FILES - _FIRST}
+    assert changes(tracker) == {}
+
+
+def test_new_files_are_read_in_portions_and_by_the_next_look_without_one(project: Project) -> None:
+    tracker, _ = project.begun(first=_ALL)
+    contents = _make(project)
+    told = _made(tracker.collect(_PORTION))
+
+    for _ in tracker.read_more(Portion(10, 1000), 0):
+        pass
+    assert len(project.read) == _FIRST + 10
+    completed = tracker.take_completed()
+    assert (len(completed), tracker.take_learned()) == (10, [])
+
+    assert tracker.collect() == []
+    completed += tracker.take_completed()
+    digests = {str(path): _shown(state) for path, state in completed}
+    assert {**{path: after for path, (_, after) in told.items()}, **digests} == {
+        path: digest(text) for path, text in contents.items()
+    }
+    assert tracker.uncovered == {}
+
+
+def test_a_new_file_that_changes_or_goes_before_it_was_read_is_told_from_what_was_told(project: Project) -> None:
+    tracker, _ = project.begun(first=_ALL)
+    _make(project)
+    rows = _made(tracker.collect(_PORTION))
+    changed, gone, moved, *_ = [path for path, (_, after) in rows.items() if after == "unread"]
+
+    (project.root / changed).write_text("changed")
+    (project.root / gone).unlink()
+    (project.root / moved).rename(project.root / "moved")
+
+    assert _made(tracker.collect(_PORTION)) == {
+        changed: ("unread", digest("changed")),
+        gone: ("unread", None),
+        moved: ("unread", None),
+    }
+    tracker.collect()
+    assert b"changed" in project.read
+    assert tracker.uncovered == {}
+    assert changes(tracker) == {}
+
+
+def test_a_directory_of_new_files_that_goes_leaves_nothing_to_be_read(project: Project) -> None:
+    tracker, _ = project.begun(first=_ALL)
+    contents = _make(project)
+    tracker.collect(_PORTION)
+
+    (project.root / "made").rename(project.root.parent / f"{project.root.name} elsewhere")
+
+    rows = _made(tracker.collect())
+    assert rows.keys() == contents.keys()
+    assert {after for _, after in rows.values()} == {None}
+    assert len(project.read) == _FIRST
+    assert tracker.uncovered == {}
+
+
+def test_new_files_that_nobody_told_of_yet_are_told_whole_once_they_were_read(project: Project) -> None:
+    tracker, _ = project.begun(first=_ALL)
+    contents = _make(project)
+    tracker.look_again(_PORTION)
+
+    rows = _made(tracker.collect())
+
+    assert rows == {path: (None, digest(text)) for path, text in contents.items()}
+    assert tracker.take_completed() == []
+
+
+def test_who_made_many_files_may_remove_them_without_reading_them(project: Project) -> None:
+    tracker, _ = project.begun(first=_ALL)
+    _make(project)
+    rows = _made(tracker.collect(_PORTION))
+    made = next(path for path, (_, after) in rows.items() if after == "unread")
+
+    assert tracker.has(made, os.lstat(project.root / made))
+    assert len(project.read) == _FIRST
+    (project.root / made).write_text("changed")
+    assert not tracker.has(made, os.lstat(project.root / made))
+
+
+def test_a_manifest_never_says_that_a_file_is_known_to_be_unread(project: Project) -> None:
+    tracker, rows = project.begun(first=_ALL)
+    contents = _make(project)
+    rows += tracker.collect(_PORTION)
+    manifest = json.dumps([[path, after] for path, _, after in rows]).encode() + b"\n"
+
+    tracker, rows = project.begun(manifest, first=_ALL)
+
+    assert [after for _, after in _made(rows).values()].count("unread") == 0
+    assert changes(tracker) == {}
+    assert tracker.uncovered == {}
+    assert len(_made(rows)) == len(contents) - _FIRST

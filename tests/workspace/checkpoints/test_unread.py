@@ -118,3 +118,65 @@ def test_a_killed_turn_is_never_said_to_have_made_a_file_that_was_not_read(play:
 
     play(killed, _FILES, limits=_FEW)
     play(again, limits=_FEW)
+
+
+_MAKE = "mkdir made; for n in $(seq 40); do echo $n > made/$n; done"
+_MADE = {f"made/{number}": f"{number}\n" for number in range(1, 41)}
+
+
+async def _made_many(turns: Turns) -> None:
+    """Have a call make more files than are read at its end."""
+    await turns.checkpoints.ready(call="one")
+    await turns.workspace.run(CommandRequest(("bash", "-c", _MAKE)))
+    _age(turns)
+    await turns.checkpoints.ended("one")
+
+
+def test_a_turn_that_makes_many_files_is_undone_and_done_again_whole(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        await _made_many(turns)
+        change_set = await turns.checkpoints.collect()
+        assert change_set is not None
+        assert {change.after.kind for change in change_set.files if change.after} == {"file"}
+
+        assert not (await turns.undo(change_set)).kept
+        assert turns.contents() == {"mine": "mine"}
+        assert not (await turns.redo(change_set)).kept
+        assert turns.contents() == {"mine": "mine", "made": "/", **_MADE}
+
+    play(scene, {"mine": "mine"}, limits=_FEW)
+
+
+def test_what_later_calls_do_with_files_that_were_not_read_belongs_to_the_turn(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        await _made_many(turns)
+        await turns.checkpoints.ready(call="two")
+        known = await turns.checkpoints.keeps(["made"])
+        assert known.kept
+        await turns.workspace.run(CommandRequest(("bash", "-c", "rm -r made/3*; echo new > made/2; echo new > new")))
+        await turns.checkpoints.ended("two")
+        change_set = await turns.checkpoints.collect()
+        assert change_set is not None
+
+        expected = {path: text for path, text in _MADE.items() if not path.startswith("made/3")}
+        assert [(change.path, change.kind) for change in change_set.files] == [
+            (path, "created") for path in sorted([*expected, "new"])
+        ]
+        assert not (await turns.undo(change_set)).kept
+        assert turns.contents() == {"mine": "mine"}
+        assert not (await turns.redo(change_set)).kept
+        assert turns.contents() == {"mine": "mine", "made": "/", **expected, "made/2": "new\n", "new": "new\n"}
+
+    play(scene, {"mine": "mine"}, limits=_FEW)
+
+
+def test_what_a_turn_makes_and_removes_is_no_change(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        await _made_many(turns)
+        await turns.checkpoints.ready(call="two")
+        assert (await turns.checkpoints.keeps(["made"])).kept
+        await turns.workspace.run(CommandRequest(("bash", "-c", "rm -r made")))
+        await turns.checkpoints.ended("two")
+        assert await turns.checkpoints.collect() is None
+
+    play(scene, {"mine": "mine"}, limits=_FEW)

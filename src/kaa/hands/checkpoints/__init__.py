@@ -15,7 +15,9 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
     {"op": "read", "files", "bytes", "max_bytes"}
                                 read so many of the files that are left, while nothing else is asked, unless all that
                                 is known has max_bytes or more
-    {"op": "collect"}           say what changed since the last answer
+    {"op": "collect", "files", "bytes"}
+                                say what changed since the last answer. Of new files, read no more than so many at once,
+                                unless files is 0; the others are `unread` and with a stamp, and are read later
     {"op": "look", "paths"}     what is at some paths now
     {"op": "keeps", "patterns", "name", "kind"}
                                 whether all at these paths, or what has the name and type there, would be restored
@@ -25,7 +27,8 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
 
     {"id", "contents": lengths}, body: contents one after another      any number of these, first
     {"id", "changes": number}, body: {"changes": [[path, before, after], ...], "uncovered": {rule: count},
-                                     "learned": [[path, state], ...]}    what was there all along, and was read only now
+                                     "learned": [[path, state], ...],    what was there all along, and was read only now
+                                     "completed": [[path, state], ...]}  the same of what changes told before as unread
     {"id", "announce": {"files", "bytes"}}          to begin, where that is at least announce_bytes, unless it is 0
     {"id", "noted": what the path is called here, or ""}
     {"id", "states": [...], "outside": [path, ...]}  the paths in no directory that may be written: they may be there

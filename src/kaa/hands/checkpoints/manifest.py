@@ -21,6 +21,7 @@ class Manifest:
         self._directories: dict[str, dict[str, State]] = {}
         self._changes: dict[str, tuple[State | None, State | None]] = {}
         self._learned: list[Row] = []
+        self._completed: list[Row] = []
 
     def load(self, lines: bytes) -> None:
         """Take over what was known before; none of it is a change.
@@ -31,7 +32,8 @@ class Manifest:
         try:
             for line in lines.splitlines():
                 for path, row in json.loads(line):
-                    self._put(path, _parse(row))
+                    state = _parse(row)
+                    self._put(path, None if state is not None and state.kind == "unread" else state)
         except (ValueError, TypeError) as error:
             raise WireError(f"the manifest cannot be read: {error}") from error
 
@@ -63,10 +65,29 @@ class Manifest:
         self._put(path, state)
         self._learned.append([path, list(state)])
 
+    def complete(self, path: str, state: State) -> None:
+        """Know the content of a file that was taken for made before it was read: the change has this state."""
+        self._put(path, state)
+        if path in self._changes:
+            self._changes[path] = (self._changes[path][0], state)
+        else:
+            self._completed.append([path, list(state)])
+
+    def take_completed(self) -> list[Row]:
+        """What was completed since the last time, of changes that were taken before: path, state."""
+        completed, self._completed = self._completed, []
+        return completed
+
     def take_learned(self) -> list[Row]:
         """What was learned since the last time: path, state."""
         learned, self._learned = self._learned, []
         return learned
+
+    def besides(self, known: State | None) -> tuple[int, int]:
+        """How many contents are known besides one, and their bytes. `known`: the state of that one."""
+        if known is None or known.kind not in ("file", "symlink"):
+            return self.files, self.bytes
+        return self.files - 1, self.bytes - known.size
 
     def below(self, directory: str) -> Iterator[str]:
         """All paths known below a directory."""

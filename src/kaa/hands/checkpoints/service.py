@@ -13,7 +13,7 @@ from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import ScanLimits
 from kaa.hands.checkpoints.states import State
 from kaa.hands.checkpoints.tracker import Tracker
-from kaa.hands.checkpoints.unread import Portion
+from kaa.hands.checkpoints.unread import EVERYTHING, Portion
 from kaa.hands.connection import WireConnection
 from kaa.hands.fields import flag, integer, text, texts
 from kaa.hands.inotify import Inotify
@@ -58,6 +58,7 @@ class _Service:
         self._held: list[int] = []
         self._kept_files = 0
         self._kept_bytes = 0
+        self._portion = EVERYTHING  # of new files, to be read before somebody who waits gets an answer
         self._announce_bytes = 0  # from how many on we ask before everything is read; 0: never, or that was done
         self._paused = False  # until the brain says that we may go on
 
@@ -137,7 +138,7 @@ class _Service:
                 portion = _portion(frame.header, "files", "bytes")
                 self._reading = (self._answering, self._tracker.read_more(portion, integer(frame.header, "max_bytes")))
             case "collect":
-                self._send_changes(self._tracker.collect())
+                self._send_changes(self._tracker.collect(_portion(frame.header, "files", "bytes")))
             case "look":
                 paths = texts(frame.header, "paths")
                 states = [row_of(state) for state in self._tracker.states(paths)]
@@ -145,7 +146,7 @@ class _Service:
             case "keeps":
                 given = texts(frame.header, "patterns")
                 patterns = [path if path.startswith("/") else f"./{path}" for path in given]
-                self._tracker.look_again()
+                self._tracker.look_again(self._portion)
                 self._flush()
                 name, kind = text(frame.header, "name"), text(frame.header, "kind")
                 meant = expanded(map(self._settings.absolute, patterns), name, kind)
@@ -161,8 +162,8 @@ class _Service:
         roots = Roots(self._paths)
         for token, directories in _leftovers(frame.header):
             remove_leftovers(roots, token, directories)
-        first = _portion(frame.header, "first_files", "first_bytes")
-        self._tracker = Tracker(roots, _inotify(), limits, self._keep, first)
+        self._portion = _portion(frame.header, "first_files", "first_bytes")
+        self._tracker = Tracker(roots, _inotify(), limits, self._keep, self._portion)
         self._beginning = (self._answering, self._tracker.begin(frame.body))
         self._announce_bytes = integer(frame.header, "announce_bytes")
 
@@ -249,6 +250,7 @@ class _Service:
             "changes": changes,
             "uncovered": self._tracker.uncovered,
             "learned": self._tracker.take_learned(),
+            "completed": self._tracker.take_completed(),
         }
         body = json.dumps(report, separators=(",", ":"))
         self._send({"changes": len(changes)}, body.encode("ascii"))

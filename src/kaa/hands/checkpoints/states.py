@@ -21,7 +21,7 @@ class State(NamedTuple):
 
     Attributes:
         kind: `file`, `symlink`, `directory`, or `other`, whose content is not kept; `unread`, a file that changed
-            before it was read.
+            before it was read, or, with a stamp, one that will be read later.
         digest: BLAKE2b of the content or of a symlink's target, in hex; empty for other kinds.
         mode: permission bits; 0 for symlinks.
         size: in bytes; 1 for the project's directory while not all files in it have been read.
@@ -94,6 +94,17 @@ def is_unchanged(directory: int, name: str, known: State) -> bool:
         return is_known(os.stat(name, dir_fd=directory, follow_symlinks=False), known)
     except OSError:
         return False
+
+
+def unread_state(directory: int, name: str) -> State | None:
+    """The state of a regular file that is going to be read later; None if a name in an open directory is none."""
+    try:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return State("unread", "", stat.S_IMODE(status.st_mode), status.st_size, _fresh_stamp(status))
 
 
 def _read(directory: int, name: str, max_bytes: int) -> Seen:

@@ -7,25 +7,19 @@ the same are not read then.
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from kaa.hands.checkpoints.backlog import BYTES_AT_ONCE, NAMES_AT_ONCE, Backlog, join
 from kaa.hands.checkpoints.manifest import Manifest
 from kaa.hands.checkpoints.roots import Nearby, Roots
 from kaa.hands.checkpoints.rules import ScanLimits, ScanRules, covers_name, covers_path, reads_ignore_file
 from kaa.hands.checkpoints.states import Row, State, is_known, is_unchanged, look
 from kaa.hands.checkpoints.survey import Extent, survey
-from kaa.hands.checkpoints.unread import EVERYTHING, UNREAD, Portion, Spending, Unread, is_older
+from kaa.hands.checkpoints.unread import EVERYTHING, Portion
 from kaa.hands.inotify import Inotify, WatchLimitError
 
 # More places than this to look at again are no better than all.
 _MAX_DIRTY_NAMES = 100_000
-# Between which somebody else may ask for something.
-_NAMES_AT_ONCE = 100
-_BYTES_AT_ONCE = 4 * 1024 * 1024
-# Of the files of one directory, so many are read before those of others: data sets and caches have many in each.
-_FIRST_OF_DIRECTORY = 200
-# Files that are read because a command is going to remove them; beyond that, they count as not kept.
-_READ_ON_DEMAND = 500
 _ITSELF = "."  # the name of a root in itself: only its mode is covered
 
 
@@ -67,16 +61,15 @@ class Tracker:
         self._put: set[str] = set()  # files that were put back, and of which the kernel has not told yet
         self._overflowed = False
         self._begun = False
-        self._since = 0  # when `begin` was called: Unix time in nanoseconds
-        self._spending = Spending(first)
-        self._unread = Unread()
-        self._on_demand = 0
+        self._backlog = Backlog(
+            roots, self._manifest, self._rules, keep, self.listen, lambda: self._dirty, self._incomplete, first
+        )
         self._was_partial = False  # files that the manifest does not know may have been there all along
 
     @property
     def uncovered(self) -> dict[str, int]:
         """How many files or directories each rule left out."""
-        unread = {"unread": self._unread.count} if self._unread.count else {}
+        unread = {"unread": self._backlog.count} if self._backlog.count else {}
         return {**self._rules.uncovered, **unread}
 
     def begin(self, manifest: bytes) -> Iterator[None]:
@@ -88,26 +81,28 @@ class Tracker:
         self._manifest.load(manifest)  # not with the first step: a file may be noted before that
         root = self._manifest.get(_ITSELF)
         self._was_partial = root is not None and root.size > 0
-        self._since = time.time_ns()
+        self._backlog.begin(time.time_ns())
         return self._look_at_first()
 
     def read_more(self, portion: Portion, max_bytes: int) -> Iterator[None]:
-        """Read a portion of the files that are left from `begin`, a little at a time; `take_learned` gives them.
+        """Read a portion of the files that nobody has read, a little at a time.
+
+        `take_learned` gives those that are left from `begin`, `take_completed` those that were made since.
 
         Args:
             portion: how much.
-            max_bytes: of all that is known, above which nothing is read; 0: none.
+            max_bytes: of all that is known, above which nothing is read that was there before; 0: none.
         """
-        spending = Spending(portion)
-        for directory in self._unread.directories():
-            if spending.is_over or 0 < max_bytes <= self._manifest.bytes:
-                break
-            yield from self._read_unread(directory, spending)
+        yield from self._backlog.read_more(portion, max_bytes)
         self._mark()
 
     def take_learned(self) -> list[Row]:
         """What `read_more` found since the last time: path, state."""
         return self._manifest.take_learned()
+
+    def take_completed(self) -> list[Row]:
+        """What was read since the last time of files that changes told before have as `unread`: path, state."""
+        return self._manifest.take_completed()
 
     def extent(self) -> Extent:
         """What is still to be read before everything is known."""
@@ -128,13 +123,13 @@ class Tracker:
         start = self.roots.start_of(found)
         directory = start
         for name in found[len(start) :].strip("/").split("/"):
-            at = _join(directory, name)
+            at = join(directory, name)
             with self.roots.opened(directory) as descriptor:
                 if descriptor is None:
                     return
                 seen = look(descriptor, name, self._manifest.get(at))
-                if seen.state is not None and at in self._unread:
-                    self._learn(descriptor, directory, name)
+                if seen.state is not None and at in self._backlog:
+                    self._backlog.learn(descriptor, directory, name)
             if seen.state is None or seen.state.kind != "directory":
                 if directory not in self._entered and at not in self._noted:  # else it is seen when it changes
                     self._noted.add(at)
@@ -145,16 +140,21 @@ class Tracker:
                 return
             directory = at
 
-    def collect(self) -> list[Row]:
-        """What differs from what was said the last time: path, state before, state after."""
-        self.look_again()
+    def collect(self, portion: Portion = EVERYTHING) -> list[Row]:
+        """What differs from what was said the last time: path, state before, state after. See `look_again`."""
+        self.look_again(portion)
         return self._manifest.take_changes()
 
-    def look_again(self) -> None:
-        """Take in what happened; `collect` tells it."""
+    def look_again(self, portion: Portion = EVERYTHING) -> None:
+        """Take in what happened; `collect` tells it.
+
+        Args:
+            portion: how much is read of new files. The others are told as `unread` and read later: by `read_more`, or
+                by a look that reads everything.
+        """
         self.listen()
         self._put.clear()
-        self._on_demand = 0
+        self._backlog.begin_again(portion)
         if self.inotify is None or self._overflowed:
             self._overflowed = False
             for _ in self._look_everywhere():
@@ -165,6 +165,9 @@ class Tracker:
             dirty.setdefault(directory, set()).add(name)
         for directory, names in dirty.items():
             self._look_at_names(directory, names)
+        if not portion.files:
+            for directory, changed in self._backlog.read_made():
+                self._look_at_names(directory, changed)
         # From now on, events tell of those in directories that are covered.
         self._noted = {path for path in self._noted if path.rpartition("/")[0] not in self._entered}
 
@@ -177,10 +180,14 @@ class Tracker:
 
         Not of a file in a directory that is not covered: it was kept once, and nobody tells when it changes.
         """
-        if path in self._unread and not self._read_on_demand(path):
+        if path in self._backlog and not self._backlog.keeps(path, status):
             return False
+        if path.rpartition("/")[0] not in self._entered:
+            return False
+        if path in self._backlog:
+            return True
         known = self._manifest.get(path)
-        if known is None or known.kind not in ("file", "symlink") or path.rpartition("/")[0] not in self._entered:
+        if known is None or known.kind not in ("file", "symlink"):
             return False
         return is_known(status, known) or (not known.stamp and known.size == status.st_size)
 
@@ -196,7 +203,7 @@ class Tracker:
         """Know what just got the name of a file that is covered: it need not be read if nothing else happens to it."""
         known = self._manifest.get(path)
         if known is not None and known.kind == "file" and state is not None and state.kind == "file":
-            self._unread.remove(path)
+            self._backlog.remove(path)
             self._manifest.set(path, state)
             self._put.add(path)
 
@@ -234,7 +241,7 @@ class Tracker:
                 elif not happening.name and directory in self.roots.starts:
                     self._dirty.setdefault(directory, set()).add(_ITSELF)
                 elif covers_name(happening.name):
-                    path = _join(directory, happening.name)
+                    path = join(directory, happening.name)
                     if happening.arrived and path in self._put:
                         self._put.remove(path)  # the next time it is somebody else
                         continue
@@ -246,90 +253,9 @@ class Tracker:
 
     def _look_at_first(self) -> Iterator[None]:
         yield from self._look_everywhere()
-        for directory in self._unread.directories():
-            if self._spending.is_over:
-                break
-            yield from self._read_unread(directory, self._spending)
+        yield from self._backlog.read_first(self._see)
         self._begun = True
         self._mark()
-
-    def _read_unread(self, directory: str, spending: Spending) -> Iterator[None]:
-        """Read the files in a directory that were not read before, as far as the portion goes."""
-        with self.roots.opened(directory) as descriptor:
-            if descriptor is None:
-                return
-            bytes_before = self._manifest.bytes
-            for number, name in enumerate(self._unread.names(directory), 1):
-                path = _join(directory, name)
-                if spending.is_over:
-                    return
-                if path not in self._unread:  # it was read, or it changed, while others asked for something
-                    continue
-                known = self._manifest.get(path)
-                if self._begun:
-                    self._learn(descriptor, directory, name)
-                else:
-                    self._unread.remove(path)
-                    self._see(descriptor, directory, name)
-                self._count(spending, path, known)
-                if number % _NAMES_AT_ONCE == 0 or self._manifest.bytes - bytes_before > _BYTES_AT_ONCE:
-                    bytes_before = self._manifest.bytes
-                    yield
-
-    def _count(self, spending: Spending, path: str, known: State | None) -> None:
-        """Count a file that was looked at. `known`: what was known of it before."""
-        state = self._manifest.get(path)
-        if state is None or state is known:
-            spending.compare()
-        else:
-            spending.read(state.size)
-
-    def _learn(self, descriptor: int, directory: str, name: str) -> bool:
-        """Read a file that was not read before; False if it has changed since everything was looked at."""
-        path = _join(directory, name)
-        known = self._manifest.get(path)
-        if not is_older(descriptor, name, self._since):
-            return False
-        limit = self._max_bytes(directory, path, known)
-        state, content = look(descriptor, name, known, limit)
-        self.listen()
-        if state is None or not is_older(descriptor, name, self._since) or name in self._dirty.get(directory, ()):
-            return False
-        self._unread.remove(path)
-        if state.kind == "other":
-            self._rules.leave_out(limit, state.size)
-        if limit < 0 and known is None:
-            self._incomplete.add(directory)
-        elif state is not known:
-            if content is not None and (known is None or known.digest != state.digest):
-                self._keep(content)
-            self._manifest.learn(path, state)
-        return True
-
-    def _read_on_demand(self, path: str) -> bool:
-        """Read a file before somebody removes it; False if those are too many."""
-        directory, _, name = path.rpartition("/")
-        self._on_demand += 1
-        if self._on_demand > _READ_ON_DEMAND:
-            return False
-        with self.roots.opened(directory) as descriptor:
-            return descriptor is not None and self._learn(descriptor, directory, name)
-
-    def _miss(self, path: str, descriptor: int | None = None) -> None:
-        """Something happened to a path, or it is gone: if it was not read, nobody knows any more what it was.
-
-        Args:
-            path: of what may be unread.
-            descriptor: of its directory, if that is there: nothing of what is in the file may have changed.
-        """
-        if path not in self._unread:
-            return
-        directory, _, name = path.rpartition("/")
-        self._dirty.get(directory, set()).discard(name)  # that is what we deal with
-        if descriptor is not None and self._learn(descriptor, directory, name):
-            return
-        self._unread.remove(path)
-        self._manifest.assume(path, UNREAD)
 
     def _mark(self) -> None:
         """Tell later sessions whether files may be there that the manifest does not know."""
@@ -338,11 +264,11 @@ class Tracker:
             self._manifest.set(_ITSELF, self._marked(_ITSELF, root))
 
     def _marked(self, path: str, root: State) -> State:
-        is_partial = path == _ITSELF and (self._unread.count > 0 or (self._was_partial and not self._begun))
+        is_partial = path == _ITSELF and (self._backlog.is_partial or (self._was_partial and not self._begun))
         return root._replace(size=int(is_partial))
 
     def _see_root(self, directory: str, descriptor: int) -> None:
-        path = _join(directory, _ITSELF)
+        path = join(directory, _ITSELF)
         state = look(descriptor, _ITSELF).state
         self._manifest.set(path, None if state is None else self._marked(path, state))
 
@@ -391,71 +317,51 @@ class Tracker:
             return
         if parent is None:
             self._see_root(directory, descriptor)
-        for gone in {*self._manifest.names(directory), *self._unread.names(directory)} - names - {_ITSELF}:
-            if (path := _join(directory, gone)) not in self._noted:
-                self._miss(path)
+        for gone in {*self._manifest.names(directory), *self._backlog.names(directory)} - names - {_ITSELF}:
+            if (path := join(directory, gone)) not in self._noted:
+                self._backlog.miss(path)
                 self._take_in(path, None, None)
         bytes_before = self._manifest.bytes
+        noted = {path.rpartition("/")[2] for path in self._noted if path.rpartition("/")[0] == directory}
         chosen = (
-            self._names_again(directory, descriptor, names) if self._begun else self._first_names(directory, entries)
+            self._names_again(directory, descriptor, names - noted)
+            if self._begun
+            else self._backlog.choose(directory, entries, noted)
         )
         for number, name in enumerate(chosen, 1):
             if self._see(descriptor, directory, name):
-                yield _join(directory, name)
-            if number % _NAMES_AT_ONCE == 0 or self._manifest.bytes - bytes_before > _BYTES_AT_ONCE:
+                yield join(directory, name)
+            if number % NAMES_AT_ONCE == 0 or self._manifest.bytes - bytes_before > BYTES_AT_ONCE:
                 bytes_before = self._manifest.bytes
                 yield None
         self._entered[directory] = watch
 
-    def _first_names(self, directory: str, entries: Mapping[str, "os.DirEntry[str]"]) -> Iterator[str]:
-        """Choose the names that are looked at in `begin`: all, but for files that are not read before later."""
-        noted = {path.rpartition("/")[2] for path in self._noted if path.rpartition("/")[0] == directory}
-        names = entries.keys() - noted
-        if self._spending.is_over:
-            files = {name for name in names if covers_name(name) and not _is_directory(entries[name])}
-            self._unread.add(directory, files)
-            names = names - files
-        read = 0
-        for name in names:
-            is_file = not _is_directory(entries[name])
-            if is_file and (read >= _FIRST_OF_DIRECTORY or self._spending.is_over):
-                self._unread.add(directory, [name] if covers_name(name) else [])
-                continue
-            path = _join(directory, name)
-            known = self._manifest.get(path)
-            yield name
-            if is_file:
-                self._count(self._spending, path, known)
-                read += known is None
-
     def _names_again(self, directory: str, descriptor: int, names: Iterable[str]) -> Iterator[str]:
         """Choose the names that are looked at later: all, but for files that have not been read and are the same."""
         for name in names:
-            path = _join(directory, name)
-            if path not in self._noted and not (path in self._unread and is_older(descriptor, name, self._since)):
-                self._miss(path, descriptor)
+            if not self._backlog.is_as_it_was(descriptor, directory, name):
+                self._backlog.miss(join(directory, name), descriptor)
                 yield name
 
     def _look_at_names(self, directory: str, names: set[str]) -> None:
         """Look at some names in a directory, and at everything in directories that are new."""
         with self.roots.opened(directory) as descriptor:
             for name in names:
-                self._miss(_join(directory, name), descriptor)
+                self._backlog.miss(join(directory, name), descriptor)
             if descriptor is None:
-                names = {name for name in names if self._manifest.get(_join(directory, name)) is not None}
+                names = {name for name in names if self._manifest.get(join(directory, name)) is not None}
                 for name in names:
-                    self._take_in(_join(directory, name), None, None)
+                    self._take_in(join(directory, name), None, None)
                 return
             if _ITSELF in names:
                 names.remove(_ITSELF)
                 self._see_root(directory, descriptor)
-            if directory not in self._entered and not any(_join(directory, name) in self._noted for name in names):
+            if directory not in self._entered and not any(join(directory, name) in self._noted for name in names):
                 return
             new = [
-                _join(directory, name)
+                join(directory, name)
                 for name in names
-                if self._see(descriptor, directory, name, trusting=False)
-                and _join(directory, name) not in self._entered
+                if self._see(descriptor, directory, name, trusting=False) and join(directory, name) not in self._entered
             ]
         for path in new:
             for _ in self._scan(path, directory):
@@ -472,11 +378,13 @@ class Tracker:
         """
         if not covers_name(name):
             return False
-        path = _join(directory, name)
+        path = join(directory, name)
         known = self._manifest.get(path)
         if trusting and known is not None and known.kind == "file" and is_unchanged(descriptor, name, known):
             return False  # as most are in a project that was looked at before
-        limit = self._max_bytes(directory, path, known)
+        if known is None and self._begun and self._backlog.defers(descriptor, directory, name):
+            return False
+        limit = self._rules.max_bytes(directory, path, *self._manifest.besides(known))
         seen = look(descriptor, name, known if trusting else None, limit)
         if seen.state is None:
             self._take_in(path, None, None)
@@ -499,13 +407,6 @@ class Tracker:
             self._take_in(path, seen.state, seen.content)
         return False
 
-    def _max_bytes(self, directory: str, path: str, known: State | None) -> int:
-        """How large a file may be to be covered, besides all others; negative: not at all."""
-        files, size = self._manifest.files, self._manifest.bytes
-        if known is not None and known.kind in ("file", "symlink"):
-            files, size = files - 1, size - known.size
-        return self._rules.max_bytes(directory, path, files, size)
-
     def _take_in(self, path: str, state: State | None, content: bytes | None) -> None:
         """Note what is at a path now, and that nothing can be below what is no directory."""
         known = self._manifest.get(path)
@@ -515,14 +416,17 @@ class Tracker:
             self._manifest.learn(path, state)
             return
         if known is not None and known.kind == "directory" and (state is None or state.kind != "directory"):
-            for unread in self._unread.below(path):
-                self._miss(unread)
+            for unread in self._backlog.below(path):
+                self._backlog.miss(unread)
             for below in tuple(self._manifest.below(path)):
                 self._manifest.set(below, None)
             self._leave(path)
-            self._incomplete = {each for each in self._incomplete if each != path and not each.startswith(path + "/")}
+            # In place: the backlog adds to it, too.
+            self._incomplete -= {each for each in self._incomplete if each == path or each.startswith(path + "/")}
         if content is not None and (known is None or state is None or known.digest != state.digest):
             self._keep(content)  # else the brain has it
+            if known is None and self._begun:
+                self._backlog.spend(len(content))
         self._manifest.set(path, state)
 
     def _watch(self, directory: str, descriptor: int) -> int | None:
@@ -541,8 +445,8 @@ class Tracker:
 
     def _forget(self, directory: str) -> None:
         """Know nothing any more of what is in a directory, but for what was noted."""
-        for path in self._unread.below(directory):
-            self._unread.remove(path)
+        for path in self._backlog.below(directory):
+            self._backlog.remove(path)
         self._manifest.forget(directory, self._noted)
 
     def _leave(self, directory: str) -> None:
@@ -556,14 +460,3 @@ class Tracker:
             if self.inotify is not None and watch is not None and self._watched.get(watch) == path:
                 del self._watched[watch]
                 self.inotify.forget(watch)
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir(follow_symlinks=False)
-    except OSError:  # it is gone
-        return False
-
-
-def _join(directory: str, name: str) -> str:
-    return f"{directory}/{name}" if directory else name

@@ -6,10 +6,12 @@ else's: an editor, git by hand, a server that kaa did not start.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from kaa.workspace.checkpoints.contract import FileChange, FileState, Origin, StateRow, is_same, least_certain
 
 ChangeRow = tuple[str, StateRow | None, StateRow | None]
+_STAMP: Final = 4  # its place in a `StateRow`
 
 
 class TurnRecord:
@@ -24,6 +26,7 @@ class TurnRecord:
         self._running: set[str] = set()
         self._names: set[str | None] = set()  # what the calls since then can change; None: anything
         self._rows: list[tuple[ChangeRow, Origin | None]] = []
+        self._completed: dict[tuple[str, str], StateRow] = {}  # by path and stamp, what was `unread` in rows
 
     @property
     def is_idle(self) -> bool:
@@ -33,7 +36,16 @@ class TurnRecord:
     @property
     def rows(self) -> list[ChangeRow]:
         """All changes, whosever they are."""
-        return [row for row, _ in self._rows]
+        return [self._whole(row) for row, _ in self._rows]
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a file was not read when its change was added, and has not been since."""
+        return any(_is_to_be_read(after) for _, _, after in self.rows)
+
+    def complete(self, states: Iterable[tuple[str, StateRow]]) -> None:
+        """Take in what files are whose changes were added, or are going to be, before they were read."""
+        self._completed |= {(path, state[_STAMP]): state for path, state in states}
 
     def begin(self, call: str, name: str | None) -> None:
         """A call begins. `name`: the only path that it can change, None if that may be any."""
@@ -66,13 +78,25 @@ class TurnRecord:
         A path has several changes if somebody else changed it in between, or may have.
         """
         found: dict[str, list[FileChange]] = {}
-        for (path, before, after), origin in self._rows:
+        for row, origin in self._rows:
+            path, before, after = self._whole(row)
             if origin is not None:
                 append(found.setdefault(path, []), FileChange(path, state_of(before), state_of(after), origin))
         self._rows.clear()
         return tuple(
             change for _, changes in sorted(found.items()) for change in changes if not _is_root_seen_first(change)
         )
+
+    def _whole(self, row: ChangeRow) -> ChangeRow:
+        """The change with states that were completed since."""
+        if not self._completed:
+            return row
+        path, *states = row
+        before, after = (
+            self._completed.get((path, state[_STAMP]), state) if state is not None and state[0] == "unread" else state
+            for state in states
+        )
+        return path, before, after
 
     def _origin(self, path: str) -> Origin | None:
         if any(name is not None and (name == path or name.startswith(path + "/")) for name in self._names):
@@ -97,6 +121,10 @@ def append(changes: list[FileChange], change: FileChange) -> None:
 
 def _continues(one: FileChange, other: FileChange) -> bool:
     return is_same(one.after, other.before) and (one.by == "background") == (other.by == "background")
+
+
+def _is_to_be_read(state: StateRow | None) -> bool:
+    return state is not None and state[0] == "unread" and state[_STAMP] != ""
 
 
 def _is_root_seen_first(change: FileChange) -> bool:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from kaa.hands.wire import Frame
 from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.attribution import ChangeRow, state_of
-from kaa.workspace.checkpoints.contract import CheckpointsDeclinedError, FileState, Permit
+from kaa.workspace.checkpoints.contract import CheckpointsDeclinedError, FileState, Permit, StateRow
 from kaa.workspace.checkpoints.link import Link, checked, to_end
 from kaa.workspace.checkpoints.reports import Begun, Extent, Report, States, read_report
 from kaa.workspace.checkpoints.store import Store
@@ -16,7 +16,8 @@ from kaa.workspace.slots import Slots
 
 MAX_FILES = 100_000
 _MEGABYTE = 1024 * 1024
-_FIRST_BYTES = 64 * _MEGABYTE  # before the first command, besides `CheckpointLimits.first_files`
+# Before the first command, and of new files at the end of one, besides `CheckpointLimits.first_files`.
+_FIRST_BYTES = 64 * _MEGABYTE
 # Of what is left then, during each gap between calls: takes a tenth of a second.
 _MORE_FILES, _MORE_BYTES = 2_000, 16 * _MEGABYTE
 _READ_AT_ONCE_BYTES = 64 * 1024  # takes less than a millisecond
@@ -30,7 +31,7 @@ class ChangeTracker:
     Args:
         slots: give the slot.
         max_bytes: of all files together, to be covered.
-        first_files: so many new files are read before anybody goes on; 0: all.
+        first_files: so many new files are read before a call can go on; 0: all.
         announce_bytes: from how many on `permit` is asked before they are copied; 0: never.
         permit: asked; after a no, nothing more is looked at.
         start: called for each slot: gives the store that keeps contents, the manifest to begin from, and whether all
@@ -38,6 +39,7 @@ class ChangeTracker:
         seen: gets that manifest, what differs from it, and the tokens of killed restores whose temporary files were
             removed, before anybody who waits for that goes on.
         learned: gets how files are that were not read before.
+        completed: gets the states of files that changes told before as `unread`.
 
     Attributes:
         uncovered: how much each rule left out.
@@ -53,11 +55,13 @@ class ChangeTracker:
         start: Callable[[], Awaitable[tuple[Store, bytes, bool]]],
         seen: Callable[[bytes, list[ChangeRow], Sequence[str]], Awaitable[None]],
         learned: Callable[[Sequence[ChangeRow]], Awaitable[None]],
+        completed: Callable[[Sequence[tuple[str, StateRow]]], None],
     ) -> None:
         self._slots = slots
         self._max_bytes = max_bytes
         self._first_files = first_files
         self._learned = learned
+        self._completed = completed
         self._reading: asyncio.Task[None] | None = None
         self._announce_bytes = announce_bytes
         self._permit = permit
@@ -117,15 +121,22 @@ class ChangeTracker:
         await asyncio.shield(self._looking)
         return await self.link()
 
-    async def changes(self) -> list[ChangeRow]:
-        """What changed since the last time. Raises as `looked` does."""
+    async def changes(self, *, in_portions: bool = False) -> list[ChangeRow]:
+        """What changed since the last time. Raises as `looked` does.
+
+        Args:
+            in_portions: of many new files, only the first are read; `read_more` reads others, and so does a call
+                without this.
+        """
         link = await self.looked()
+        files = self._first_files if in_portions else 0
+        request = {"op": "collect", "files": files, "bytes": _FIRST_BYTES}
         try:
-            answer = await link.ask({"op": "collect"})
+            answer = await link.ask(request)
         except WorkspaceUnavailableError:
             if link.is_alive:
                 raise
-            answer = await (await self.looked()).ask({"op": "collect"})  # it had died, and nobody had noticed yet
+            answer = await (await self.looked()).ask(request)  # it had died, and nobody had noticed yet
         return await self._read(answer)
 
     def read_more(self) -> None:
@@ -218,6 +229,8 @@ class ChangeTracker:
     async def _report(self, answer: Frame) -> Report:
         report: Report = await in_thread_if(len(answer.body) > _READ_AT_ONCE_BYTES, read_report, answer.body)
         self.uncovered = report.uncovered
+        if report.completed:
+            self._completed(report.completed)
         return report
 
     async def _take_learned(self, report: Report) -> None:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:  # few turns restore anything
     from kaa.workspace.checkpoints.plans import FileDifference, FileMove, RestorePlan, RestoreResult
 
 # `other`: something is there whose content is not kept: a device, a socket, or a file above the limits.
-# `unread`: a file that changed before its content had been read for the first time.
+# `unread`: a file that changed before its content had been read for the first time; with a size and a mode, one that is
+# read before the turn ends, unless it changes.
 StateKind: TypeAlias = Literal["file", "symlink", "directory", "other", "unread"]
 
 Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{2})*\Z")]
@@ -43,7 +44,11 @@ class FileState(msgspec.Struct, frozen=True):
 
     def same_as(self, other: "FileState | None") -> bool:
         """Whether there is no difference that would have to be restored."""
-        if other is None or self.kind != other.kind or not self.is_kept:
+        if other is None or self.kind != other.kind:
+            return False
+        if self.kind == "unread":  # told twice of one file: between the two, nobody changed it
+            return self.mode != 0 and self == other
+        if not self.is_kept:
             return False
         return (self.digest, self.mode) == (other.digest, other.mode)
 

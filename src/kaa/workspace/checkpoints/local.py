@@ -11,7 +11,7 @@ import msgspec
 from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
 from kaa.workspace.checkpoints.change_tracker import MAX_FILES, ChangeTracker, failed, in_thread_if
-from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, FileChange, Kept, Permit
+from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, FileChange, Kept, Permit, StateRow
 from kaa.workspace.checkpoints.link import Link
 from kaa.workspace.checkpoints.planning import Way
 from kaa.workspace.checkpoints.plans import FileConflict, FileDifference, FileMove, FileStep, RestorePlan, RestoreResult
@@ -93,6 +93,7 @@ class LocalCheckpoints:
             self._known,
             self._seen,
             self._take_in,
+            self._complete,
         )
         self._opening: asyncio.Task[Store] | None = None
         self._turn = asyncio.Lock()
@@ -118,7 +119,7 @@ class LocalCheckpoints:
             await self._lookout.looked()
         async with self._turn:
             if self._record.is_idle and self._lookout.has_looked:
-                await self._take_in_idle(await self._lookout.changes())
+                await self._take_in_idle(await self._lookout.changes(in_portions=self._is_open))
             if not self._is_open:
                 store = await self._store()
                 self._began = time.time_ns()
@@ -142,7 +143,7 @@ class LocalCheckpoints:
             is_last = self._record.end(call)
             # Nobody waits for the first look here: what changes until then is taken for the calls' doing.
             if is_last and self._lookout.has_looked:
-                self._record.add(await self._lookout.changes())
+                self._record.add(await self._lookout.changes(in_portions=True))
                 self._record.close()
                 self._lookout.read_more()
             self._record.in_background = in_background
@@ -152,7 +153,7 @@ class LocalCheckpoints:
         async with self._turn:
             if not self._is_open:
                 return None
-            if not self._record.is_idle or self._record.in_background:
+            if not self._record.is_idle or self._record.in_background or self._record.is_incomplete:
                 self._record.add(await self._lookout.changes())
             rows = self._record.rows
             changes = await in_thread_if(len(rows) > _SORTED_AT_ONCE, self._record.take)
@@ -342,6 +343,9 @@ class LocalCheckpoints:
             record.add(doing_of(self._killed, rows))
             changes = record.take()
             self._interrupted = ChangeSet(new_change_set_id(), changes, interrupted=True) if changes else None
+
+    def _complete(self, states: Sequence[tuple[str, StateRow]]) -> None:
+        self._record.complete(states)
 
     async def _take_in_idle(self, rows: list[ChangeRow]) -> None:
         """Take in what changed while no call ran."""

@@ -23,11 +23,13 @@ class Report(msgspec.Struct, frozen=True):
     Attributes:
         uncovered: how much each rule left out.
         learned: what was there all along, and was read only now.
+        completed: what changes told before as `unread`, and was read only now.
     """
 
     changes: tuple[ChangeRow, ...]
     uncovered: dict[str, int]
     learned: tuple[tuple[str, StateRow], ...] = ()
+    completed: tuple[tuple[str, StateRow], ...] = ()
 
 
 class Extent(msgspec.Struct, frozen=True):
@@ -81,7 +83,7 @@ def read_report(body: bytes) -> Report:
     kept = tuple(change for change in report.changes if _may_be_restored(change))
     learned = tuple(row for row in report.learned if _may_be_restored((row[0], None, row[1])))
     if refused := len(report.changes) - len(kept) + len(report.learned) - len(learned):
-        return Report(kept, {**report.uncovered, "refused": refused}, learned)
+        return Report(kept, {**report.uncovered, "refused": refused}, learned, report.completed)
     return report
 
 
