@@ -264,6 +264,28 @@ def test_paths_are_relative_to_the_directory_of_the_command() -> None:
     assert _denials().in_output(text, "/p") == (Blocked("write", "/y"),)
 
 
+@pytest.mark.parametrize(
+    ("command", "name", "expected"),
+    [
+        ("cd sub/dir && echo x > ../../../y", "../../../y", Blocked("write", "/y")),
+        ("cd sub && cd dir && echo x > ../../../y", "../../../y", Blocked("write", "/y")),
+        ("(cd sub && make); echo x > ../y", "../y", Blocked("write", "/y")),
+        ('cd "sub/dir" && git status; echo x >> .envrc', ".envrc", Blocked("protected", "/p/sub/dir/.envrc")),
+        ("git -C sub config x y", ".vscode/a", Blocked("protected", "/p/sub/.vscode/a")),
+        ("cd .. && sed -i s/a/b/ q/n.py", "q/sedX7Yz", Blocked("write", "/q/sedX7Yz")),
+        ('cd "$there" && echo x > ../y', "../y", Blocked("write")),
+        ("cd - && echo x > ../y", "../y", Blocked("write")),
+        ('cd "$there" && echo x > /y', "/y", Blocked("write", "/y")),
+    ],
+)
+def test_paths_are_relative_to_the_directory_that_the_command_went_to(
+    command: str, name: str, expected: Blocked
+) -> None:
+    text = f"bash: line 1: {name}: Read-only file system"
+
+    assert _denials().in_output(text, "/p", f"bash -c {command}") == (expected,)
+
+
 def test_in_read_only_mode_the_project_may_not_be_written_either() -> None:
     text = "touch: cannot touch 'x': Read-only file system"
 

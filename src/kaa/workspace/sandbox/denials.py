@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kaa.hands.confinement.listing import HomeList
 
 _MAX_REPORTED = 5
+_MAX_PLACES = 8  # in which one command works
 _RENAMED = re.compile(r"\b(?:renam|replac|mov(?:e|ing))", re.IGNORECASE)
 _WORD_ENDS = re.compile(r"[\s'\"`;|&()<>=:,/]+")
 _NO_NAME = re.compile(
@@ -36,6 +37,11 @@ _NO_SOCKET = re.compile(
 # ssh does not use the proxy, and its keys are hidden: no permission for a host helps it.
 _SSH = re.compile(r"^ssh: (?:Could not resolve hostname|connect to host) ([\w.:-]+?):? ", re.MULTILINE)
 _NOT_SIGNED = re.compile(r"^(?:error: gpg failed to sign the data|fatal: failed to write commit object)", re.MULTILINE)
+# What says that a command works elsewhere. The directory is missing where bash computes it.
+_ELSEWHERE = re.compile(
+    r"""(?:^|[\s;&|(])(?:cd|pushd|-C)[ \t]+(?:--[ \t]+)?"""
+    r"""(?:"(?P<double>[^"$`\\\n]+)"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s;&|()<>'"$`\\*?]+)(?=$|[\s;&|)]))?"""
+)
 _GIT_REFUSAL = re.compile(
     r"\.git/|could not lock config file|unable to create temporary file|index\.lock", re.IGNORECASE
 )
@@ -65,7 +71,7 @@ class Denials:
         """
         if self._policy.mode == "full-access":
             return ()
-        found = dict.fromkeys(self._refusals(text, cwd, command))
+        found = dict.fromkeys(self._refusals(text, self._places(command, cwd), command))
         if not found and _NOT_SIGNED.search(text):
             found[Blocked("outside", "Signing with your key, which is hidden,")] = None
         if hosts := _SSH.findall(text):
@@ -91,7 +97,8 @@ class Denials:
         if self._policy.mode == "full-access":
             return ()
         own = (refusal for refusal in refusals(text) if not refusal.cited)
-        told = (blocked for refusal in own for blocked in self._stopped(refusal, cwd, command))
+        places = self._places(command, cwd)
+        told = (blocked for refusal in own for blocked in self._stopped(refusal, places, command))
         held = dict.fromkeys(blocked for blocked in told if self._holds(blocked))
         return tuple(held)[:_MAX_REPORTED]
 
@@ -176,26 +183,39 @@ class Denials:
         no_loopback = self._policy.tier == "landlock"
         return _NO_NAME.search(text) is not None or (no_loopback and _NO_SOCKET.search(text) is not None)
 
-    def _refusals(self, text: str, cwd: str, command: str) -> Iterator[Blocked]:
+    def _refusals(self, text: str, places: Sequence[str], command: str) -> Iterator[Blocked]:
         for refusal in refusals(text):
-            stopped = list(self._stopped(refusal, cwd, command))
+            stopped = list(self._stopped(refusal, places, command))
             yield from stopped
             if stopped or refusal.reason != "read-only":
                 continue
             if _GIT_REFUSAL.search(refusal.line) and not self._policy.git_writable:
                 yield Blocked("git")
-            elif not refusal.paths:
+            elif not refusal.paths or not places:
                 yield Blocked("write")
 
-    def _stopped(self, refusal: Refusal, cwd: str, command: str) -> Iterator[Blocked]:
-        """What a program was kept from, if it was the sandbox that did it."""
-        words = [self._absolute(word, cwd) for word in refusal.words]
-        paths = [self._absolute(path, cwd) for path in refusal.paths]
+    def _places(self, command: str, cwd: str) -> list[str]:
+        """The directories in which a command may have worked, the last one first; none if bash computes one."""
+        places = [cwd]
+        for found in _ELSEWHERE.finditer(command):
+            name = found["double"] or found["single"] or found["bare"]
+            if name is None or name == "-" or len(places) == _MAX_PLACES:
+                return []
+            places.append(self._absolute(name, places[-1]))
+        return list(dict.fromkeys(reversed(places)))
+
+    def _stopped(self, refusal: Refusal, places: Sequence[str], command: str) -> Iterator[Blocked]:
+        """What a program was kept from, if it was the sandbox that did it. `places`: see `_places`."""
+        words = [path for word in refusal.words for path in self._paths(word, places)]
+        paths = [path for name in refusal.paths for path in self._paths(name, places)]
         judged = (self._judged(path, refusal.reason) for path in (*words, *paths))
         if found := next((one for one in judged if one is not None), None):
             yield found
         elif refusal.reason == "read-only":
-            known = [*filter(os.path.lexists, words), *paths]
+            known = [
+                *filter(os.path.lexists, words),
+                *(path for path in paths if len(places) == 1 or os.path.lexists(path)),
+            ]
             inside = (path for path in known[:1] if any(_is_below(path, root) for root in self._policy.writes))
             yield from (Blocked("protected", path) for path in inside)  # what git's configuration names
         elif refusal.reason == "busy" and _RENAMED.search(refusal.line):
@@ -290,6 +310,12 @@ class Denials:
         """What kaa runs from, or obeys, in a writable directory and with this path."""
         places = (os.path.realpath(place) for place in self._policy.executed)
         return (place for place in places if place != root and _is_below(place, root) and _is_below(path, place))
+
+    def _paths(self, name: str, places: Sequence[str]) -> list[str]:
+        """What a program may mean by a name."""
+        if name.startswith(("/", "~/")) or name == "~":
+            return [self._absolute(name, self._root)]
+        return [self._absolute(name, place) for place in places]
 
     def _absolute(self, path: str, cwd: str) -> str:
         if path == "~" or path.startswith("~/"):
