@@ -422,7 +422,7 @@ def test_what_was_run_already_says_so() -> None:
 
     assert "Run bash again with more allowed?" in asked.text
     assert "Outside the sandbox: run bash again?" in Asked(was_run=True, escalations=(OUTSIDE,)).text
-    assert "from its beginning" in asked.text
+    assert "from the start" in asked.text
 
 
 def test_why_the_answer_before_was_none_is_said() -> None:
