@@ -132,7 +132,7 @@ def test_without_the_agent_of_a_command_the_conversation_goes_on(stage: Stage) -
     stage.display = screen = Screen()
 
     assert sent(stage, [forking("nobody")], "/ask") == ["Look around."]
-    assert any("wants an agent nobody, which is not there" in shown for shown in screen.shown)
+    assert any("wants an agent nobody, which does not exist" in shown for shown in screen.shown)
 
 
 def test_the_model_of_a_command_answers_in_its_run(stage: Stage) -> None:
