@@ -238,3 +238,26 @@ def test_jobs_that_ended_when_a_person_left_are_told_at_the_next_start_once(tmp_
         with seat.open() as program:
             program.wait_for(is_idle)
             assert "kaa ended" not in program.screen.text()
+
+
+@pytest.mark.usefixtures("full_access")
+def test_a_plan_that_was_stopped_is_told_when_its_session_is_resumed(tmp_path: Path) -> None:
+    with ModelServer() as model:
+        seat = Seat(tmp_path, model)
+        (seat.project / "plan.md").write_text(PLAN)
+        with seat.open(script=[pausing("Writing")]) as program:
+            enter(program, "/plan run plan.md")
+            program.wait_for("Writing")
+            program.press("escape")
+            program.wait_for(is_idle)
+            enter(program, "/quit")
+            program.wait_for_end()
+
+        with seat.open() as program:
+            program.wait_for(is_idle)
+            assert "kaa ended" not in program.screen.text()
+            enter(program, "/quit")
+            program.wait_for_end()
+        with seat.open("-c") as program:
+            program.wait_for("kaa ended while this was running")
+            program.wait_for("step 1/2: Write the greeting")

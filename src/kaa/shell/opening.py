@@ -605,6 +605,10 @@ def _follow_jobs(
     def close() -> None:
         if jobs.cache_info().currsize:
             jobs().close(somebody_looks=at.asker.can_ask)
+        elif isinstance(session.store, FileStore) and unfinished_folder(session.store.path).is_dir():
+            from kaa.session.unfinished import closed_in_order  # lazy: few conversations leave work behind
+
+            closed_in_order(session.store.path, is_told=True)
 
     closing.callback(close)
     closing.callback(at.workspace.processes.watch(lambda process: jobs().changed(process)))

@@ -141,7 +141,7 @@ def _release(_event: object, context: ConversationContext) -> None:
     if state.lock is not None:
         state.lock.release()
         state.lock = None
-    if state.noted:
+    if state.noted and not state.executing:  # one that was stopped is told when the session is opened again
         context.session.note_work(WORK_KIND, "")
         state.noted = False
 
