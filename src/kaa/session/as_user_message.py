@@ -25,6 +25,11 @@ def custom_type_of(origin: Origin) -> str:
     return f"{_OWN_TYPE}{origin}"
 
 
+def is_of_kaa(custom_type: str) -> bool:
+    """Whether kaa itself wrote a message of this type, for the model to read."""
+    return custom_type in map(custom_type_of, _ORIGINS)
+
+
 def origin_of(custom_type: str) -> Origin:
     """Who wrote a `custom_message` of this type: never the person, whose words are messages."""
     origin = custom_type.removeprefix(_OWN_TYPE)

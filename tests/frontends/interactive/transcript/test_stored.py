@@ -4,8 +4,8 @@ from typing import overload
 
 import pytest
 
-from kaa.core.events import Event
-from kaa.core.messages import AssistantMessage, Message, TextContent, ThinkingContent, ToolCall, user_message
+from kaa.core.events import Event, MessageEnd, MessageStart
+from kaa.core.messages import AssistantMessage, Message, Origin, TextContent, ThinkingContent, ToolCall, user_message
 from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks
 from kaa.frontends.interactive.transcript.transcript_view import RECENT
 from kaa.session.compaction.undoing import WHOLE
@@ -120,6 +120,16 @@ def test_everything_else_in_a_session_is_shown() -> None:
         "[summary of the conversation before]\n  We did things.\n\n[summary of another branch]\n  We tried things.\n\n"
         "! This version of kaa cannot show this entry."
     )
+
+
+@pytest.mark.parametrize("origin", ["hook", "extension", "command", "agent"])
+def test_what_kaa_writes_for_the_model_says_so(origin: Origin) -> None:
+    message = user_message("Run the tests.", origin=origin)
+    entry = CustomMessage(custom_type=f"kaa.{origin}", content="Run the tests.", display=True)
+
+    live = Session().show(MessageStart(message), MessageEnd(message)).text()
+
+    assert live == shown([entry]) == "[to the model]\n  Run the tests."
 
 
 def test_a_compaction_that_was_taken_back_is_no_summary() -> None:

@@ -11,11 +11,11 @@ from kaa.frontends.interactive.transcript.displayed import ExtensionBlock
 from kaa.frontends.interactive.transcript.message_content import split_content
 from kaa.frontends.interactive.transcript.notices import Notice, ending
 from kaa.frontends.interactive.transcript.reply import ReplyBlocks
-from kaa.frontends.interactive.transcript.summaries import SummaryBlock
+from kaa.frontends.interactive.transcript.summaries import TO_MODEL, SummaryBlock
 from kaa.frontends.interactive.transcript.tool_card import ToolCard
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
-from kaa.session.as_user_message import label_of
+from kaa.session.as_user_message import is_of_kaa, label_of
 from kaa.session.compaction.undoing import leaves_nothing_out
 from kaa.session.entries import (
     BashExecution,
@@ -234,7 +234,7 @@ def _stands_among_results(entry: DisplayEntry) -> bool:
 
 
 def _said_by_extension(view: ViewOptions, said: CustomNote | CustomMessage | Custom) -> Block:
-    label = label_of(said.custom_type) or "note"
+    label = TO_MODEL if is_of_kaa(said.custom_type) else label_of(said.custom_type) or "note"
     if isinstance(said, Custom):
         return ExtensionBlock(view, label, "", {"display": said.display})
     return ExtensionBlock(view, label, split_content(said.content)[0], said.details)

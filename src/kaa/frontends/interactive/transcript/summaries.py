@@ -9,6 +9,9 @@ from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless
 from kaa.tui.layout import pad, wrap
 
+TO_MODEL = "to the model"
+"""The label of messages that kaa, a hook or a slash command wrote, and not the person."""
+
 _LINES = 6
 
 

@@ -39,7 +39,7 @@ from kaa.frontends.interactive.transcript.notices import (
     model_fallback,
     reminding,
 )
-from kaa.frontends.interactive.transcript.summaries import SummaryBlock, condensed
+from kaa.frontends.interactive.transcript.summaries import TO_MODEL, SummaryBlock, condensed
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.document import Block, Document
@@ -175,7 +175,7 @@ class TranscriptView:
             case UserMessage(content=content, note=ExtensionNote() as note):
                 self._add_extension_block(note, split_content(content)[0])
             case UserMessage(content=content, origin=origin) if origin != "person":
-                self.add(SummaryBlock(self._view, origin, split_content(content)[0]))
+                self.add(SummaryBlock(self._view, TO_MODEL, split_content(content)[0]))
             case UserMessage() if self._view.linear:
                 pass  # it was typed as a line, which the terminal has shown
             case UserMessage(content=content):
