@@ -401,7 +401,7 @@ def test_what_helps_a_hook_that_the_sandbox_stops_is_said_once(stage: Stage) -> 
     play(stage, scene, lambda _command, _streams: FedResult(1, b"", b"", blocked=(blocked,)), *hooks)
 
     told = "\n".join(notices.texts)
-    assert told.count("was stopped by the sandbox") == 3
+    assert told.count("was blocked by the sandbox") == 3
     assert told.count("can log to $TMPDIR") == 1
 
 

@@ -94,7 +94,7 @@ def test_only_a_hook_that_does_nothing_but_log_refuses_nothing_when_its_log_is_b
     done = ended(folder, line, "{}", of_project=False)
 
     assert (outcome_of(guard(line, of_project=False), done).decision == "deny") is refuses, done
-    assert ("refuses nothing: Writing" in done.problem) is not refuses
+    assert ("its answer does not count: Writing" in done.problem) is not refuses
     assert not refuses or "can log to $TMPDIR" in done.errors
 
 
@@ -118,8 +118,23 @@ def test_a_log_in_a_folder_that_the_sandbox_hides_is_blocked_by_the_sandbox(
     done = ended(folder, command, "{}", event=event)
 
     assert done.exit_code != 2
-    assert "was stopped by the sandbox" in done.problem
+    assert "was blocked by the sandbox" in done.problem
     assert f"{folder}/.claude is blocked" in done.problem
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -q {} ~/.claude/there.txt", "ls ~/.claude/", "cat ~/.claude/there.txt || exit 2"]
+)
+def test_a_guard_that_cannot_read_what_the_home_hides_refuses_and_names_the_setting(folder: Path, command: str) -> None:
+    (folder / ".claude").mkdir()
+    (folder / ".claude" / "there.txt").touch()
+
+    reason = outcome_of(guard(command), ended(folder, command, "{}")).reason
+
+    assert f"Reading {folder}/.claude is blocked" in reason
+    assert f'"!{folder}/.claude" in sandbox.hidden shows it' in reason
+    assert "can log to" not in reason
+    assert "\n" not in reason  # print mode shows the last line
 
 
 @pytest.mark.parametrize("of_project", [True, False])
@@ -149,6 +164,21 @@ def test_a_guard_that_cannot_be_started_refuses() -> None:
     done = asyncio.run(run_command(guard("exit 0"), "{}", MemoryWorkspace(), {}, 60))
 
     assert outcome_of(guard("exit 0"), done).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -q {} ~/.claude/there.txt", "ls ~/.claude/", "cat ~/.claude/there.txt || exit 2"]
+)
+def test_a_guard_that_cannot_read_what_the_home_hides_refuses_and_names_the_setting(folder: Path, command: str) -> None:
+    (folder / ".claude").mkdir()
+    (folder / ".claude" / "there.txt").touch()
+
+    reason = outcome_of(guard(command), ended(folder, command, "{}")).reason
+
+    assert f"Reading {folder}/.claude is blocked" in reason
+    assert f'"!{folder}/.claude" in sandbox.hidden shows it' in reason
+    assert "can log to" not in reason
+    assert "\n" not in reason  # print mode shows the last line
 
 
 @pytest.mark.parametrize("of_project", [True, False])

@@ -1,7 +1,7 @@
 """Runs the command of a hook: input on stdin, stdout and stderr apart and bounded, within a time limit."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kaa.components.hooks import HookDefinition
@@ -71,12 +71,20 @@ async def run_command(
     if not code or not done.blocked:
         return Ended(code, output, errors)
     if notice := await _blocked_log(hook, workspace, request):
-        return Ended(None, output, errors, f"was stopped by the sandbox, and refuses nothing: {notice} {WAY_OUT}")
+        return Ended(
+            None, output, errors, f"was blocked by the sandbox, so its answer does not count: {notice} {WAY_OUT}"
+        )
     if code == _REFUSES:
-        return Ended(code, output, f"{errors.rstrip()}\n{WAY_OUT}")
-    told = " ".join(dict.fromkeys(_told(one) for one in done.blocked))
-    problem = f"was stopped by the sandbox: {told} {WAY_OUT}"
+        return Ended(code, output, f"{errors.rstrip()} [{_advice(done.blocked)}]")
+    problem = f"was blocked by the sandbox: {_advice(done.blocked)}"
     return Ended(None, problem=problem, undecided=True) if decides else Ended(code, output, errors, problem)
+
+
+def _advice(blocked: Sequence[Blocked]) -> str:
+    """Say what was blocked, and what allows it: of a file that is hidden, its own sentence does."""
+    told = dict.fromkeys(_told(one) for one in blocked)
+    way_out = () if all(one.kind == "read" for one in blocked) else (WAY_OUT,)
+    return " ".join((*told, *way_out))
 
 
 def _told(blocked: Blocked) -> str:
