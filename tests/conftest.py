@@ -4,14 +4,15 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kaa.host import programs
+from kaa.host import known_projects, paths, programs
+from kaa.workspace import places
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.warm_start import warm_runs
 
@@ -56,11 +57,31 @@ def warm(default_signals: None) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def noted_projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Have kaa note projects of tests here instead of in the home of the person who runs them.
+
+    It recognizes projects by their inodes, which other tests get again.
+    """
+    home = os.path.expanduser("~")
+    theirs, own = paths.list_of_projects(os.environ, home), tmp_path_factory.mktemp("noted") / "projects"
+
+    def listed(environ: Mapping[str, str], home: str) -> str:
+        chosen = paths.list_of_projects(environ, home)
+        return str(own) if chosen == theirs else chosen
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (known_projects, places):
+            patch.setattr(module, "list_of_projects", listed)
+        yield own
+
+
 @pytest.fixture(autouse=True)
-def writable_places() -> Iterator[None]:
+def writable_places(noted_projects: Path) -> Iterator[None]:
     """What commands of a test could write is forgotten: kaa compares paths with all places that its process knows."""
     before = dict(programs._written)
     yield
+    noted_projects.unlink(missing_ok=True)
     programs._written.clear()
     programs._written.update(before)
 
