@@ -35,6 +35,8 @@ BlockedKind: TypeAlias = Literal[
 ]
 
 # `-T`: not into a directory of that name. The mv of macOS has no such option.
+# Not through a link that a command has put in its place.
+_COPY = "cp -R" if sys.platform == "darwin" else "cp -rT --remove-destination"
 _MOVE = "mv" if sys.platform == "darwin" else "mv -T"
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
 _NAMED_EARLY = 4  # files, in a sentence
@@ -158,11 +160,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     @property
     def way_back(self) -> str:
         """The shell command that puts back what was moved: commands may change what lies in the project meanwhile."""
-        if self.saved.endswith("/"):  # of a directory; only of the files whose content was known
-            kept, saved, what = (shlex.quote(path.rstrip("/")) for path in (self.kept_as, self.saved, self.what))
-            return f"cp -r {kept}/. {what} && cp -r {saved}/. {what}"
         if self.saved:
-            return f"cp {shlex.quote(self.saved)} {shlex.quote(self.what)}"
+            return f"{_COPY} {shlex.quote(self.saved.rstrip('/'))} {shlex.quote(self.what)}"
         return f"{_MOVE} {shlex.quote(self.kept_as)} {shlex.quote(self.what)}"
 
     @property

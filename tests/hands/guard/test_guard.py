@@ -1227,22 +1227,46 @@ def test_a_link_in_a_protected_directory_is_in_force_under_no_name(
     assert (project / "sub" / ".claude.kaa-blocked" / name).is_symlink()
 
 
-def test_more_files_than_can_be_checked_take_the_directory_with_them(
+@pytest.mark.parametrize("place", ["sub/.claude", "sub/.claude/agents", ".git/hooks"])
+def test_more_than_can_be_checked_leaves_what_the_user_has(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setattr(items, "_MAX_FILES", 4)
+    _repository(project / ".git")
+    (project / place).mkdir(parents=True, exist_ok=True)
+    (project / place / "m").write_text("mine")
+    brain = start(git_writable=True)
+
+    many = project.parent / "stage" / "many"
+    for number in range(40):
+        (many / f"{number:02}").mkdir(parents=True)
+    many.rename(project / place / "a")
+    for number in range(40):
+        _write(project / place / f"n{number:02}", "evil")
+    brain.check()
+    brain.check()
+
+    assert (project / place / "m").read_text() == "mine"
+    assert not list((project / place).glob("n??"))
+    (project / place / "m").write_text("evil")
+    assert f"{place}/m" in brain.check()
+
+
+def test_what_was_too_much_at_the_start_stays(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(items, "MAX_FILES", 8)
-    (project / "sub" / ".claude").mkdir(parents=True)
-    for number in range(6):
-        (project / "sub" / ".claude" / f"a{number}").write_text("mine")
+    monkeypatch.setattr(items, "_MAX_FILES", 4)
+    claude = project / "sub" / ".claude"
+    claude.mkdir(parents=True)
+    for number in range(40):
+        (claude / f"{number:02}").write_text("mine")
     brain = start()
 
-    stage = project.parent / "stage" / ".claude"
-    shutil.copytree(project / "sub" / ".claude", stage)
-    (stage / "z").write_text("evil")
-    shutil.rmtree(project / "sub" / ".claude")
-    stage.rename(project / "sub" / ".claude")
+    _write(claude / "n", "evil")
+    (claude / "00").write_text("evil")
 
-    assert brain.check()["sub/.claude"] == "sub/.claude.kaa-blocked"
+    assert sorted(brain.check()) == ["sub/.claude/00", "sub/.claude/n"]
+    assert len(list(claude.glob("??"))) == 40
 
 
 def test_what_is_moved_away_in_a_repository_cannot_be_the_name_of_a_branch(
@@ -1281,6 +1305,53 @@ def test_the_other_directories_of_a_repository_are_looked_at_before_those_of_bra
     assert moved
     assert all(path.startswith(".git/logs/") for path in moved)
     assert all(path.endswith(".lock") for path in moved.values())
+
+
+@pytest.mark.parametrize("name", ["deps/toolkit", "deps/lfs", "deps/a/b", "deps/logs"])
+@pytest.mark.parametrize("above", ["modules/deps", "modules"])
+def test_a_submodule_is_guarded_below_what_a_command_makes_a_repository(
+    project: Path, start: Callable[..., Brain], name: str, above: str
+) -> None:
+    git = _repository(project / ".git")
+    module = _repository(git / "modules" / name)
+    brain = start(git_writable=True)
+
+    (git / above / "HEAD").write_text("ref: refs/heads/main\n")
+    assert list(brain.check()) in ([], [".git/modules/deps/HEAD"])
+    _write(module / "commondir", "gd\n")
+    (module / "config").write_text(_EVIL)
+
+    assert {f".git/modules/{name}/commondir", f".git/modules/{name}/config"} <= brain.check().keys()
+
+
+def test_a_repository_among_the_data_of_another_one_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    git = _repository(project / ".git")
+    (git / "logs").mkdir()
+    brain = start(git_writable=True)
+
+    _repository(git / "logs" / "gd", _EVIL)
+
+    assert ".git/logs/gd/config" in brain.check()
+
+
+@pytest.mark.parametrize("is_link", [True, False])
+def test_what_was_moved_away_in_a_repository_is_no_branch_under_another_name(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, is_link: bool
+) -> None:
+    monkeypatch.setattr(git_directory, "_MAX_DEPTH", 3)
+    heads = _repository(project / ".git") / "logs" / "refs"
+    heads.mkdir(parents=True)
+    brain = start(git_writable=True)
+
+    if is_link:
+        (heads / "evil").symlink_to("/evil")
+    else:
+        (heads / "evil" / "deeper").mkdir(parents=True)
+    [kept] = brain.check().values()
+    (project / kept).rename(project / kept.removesuffix(".lock"))
+
+    assert list(brain.check()) == [kept.removesuffix(".lock")]
+    assert not (project / kept.removesuffix(".lock")).is_symlink()
 
 
 @_needs_git

@@ -407,7 +407,7 @@ def test_what_the_user_saved_is_kept_where_commands_cannot_overwrite_it(folder: 
 
         [copy] = (folder / "kaa" / "moved-files").glob("*.envrc")
         assert copy.read_text() == "the work of the user"
-        assert f"cp {copy} {scene.project}/{name}" in told
+        assert f"cp -rT --remove-destination {copy} {scene.project}/{name}" in told
 
     (folder / "kaa").mkdir()
     play(folder, scene, SandboxOptions(private=(str(folder / "kaa"),)))

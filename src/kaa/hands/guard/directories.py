@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from kaa.hands.below import NOTHING_THERE, is_below, open_root, reach_below
+from kaa.hands.guard.git_directory import looks_bare
 from kaa.hands.guard.items import may_be_link
-from kaa.hands.guard.repository import looks_bare
 from kaa.hands.guard.subjects import GIT, Directory, Inside, Spot, Subject
 from kaa.hands.inotify import Happening, Inotify, WatchLimitError, watches_of_user
 from kaa.hands.protected import is_judged_name, is_protected_name, may_be_guarded

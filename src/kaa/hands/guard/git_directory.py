@@ -6,12 +6,12 @@ of `COMMIT_EDITMSG` or `logs/HEAD` would have the user's next `git commit` write
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, reach_below
 from kaa.hands.git_names import is_trial
-from kaa.hands.guard.items import GIT_LINK, MANY_GIT_DIRECTORIES, TOO_MUCH, GuardedItem, Items, Plain, Watch
+from kaa.hands.guard.items import GIT_LINK, MANY_GIT_DIRECTORIES, GuardedItem, Items, Plain, Watch, too_much
 
 _MAX_DIRECTORIES = 16_384  # of one git directory: 30 us each
 _MAX_DEPTH = 48  # below it; so many are open at a time, and the soft limit may be 256
@@ -54,7 +54,19 @@ class GitDirectory(NamedTuple):
         return f"{self.path}/{name}" if self.path else name
 
 
-def note_all_links(items: Items, top: GitDirectory, watch: Watch, without: Callable[[str], bool]) -> None:
+def looks_bare(names: Iterable[str]) -> bool:
+    """Whether git would take a directory with these names for a repository (is_git_directory in setup.c)."""
+    names = set(map(str.casefold, names))
+    return "head" in names and ("commondir" in names or {"objects", "refs"} <= names)
+
+
+def note_all_links(
+    items: Items,
+    top: GitDirectory,
+    watch: Watch,
+    without: Callable[[str], bool],
+    nested: Callable[[GitDirectory], None],
+) -> None:
     """Add the symlinks of a git directory to the items. Not more directories are open at a time than it is deep.
 
     Args:
@@ -62,24 +74,30 @@ def note_all_links(items: Items, top: GitDirectory, watch: Watch, without: Calla
         top: the git directory, which is watched already.
         watch: see `GuardWatch`.
         without: says of the path of a directory, below the git directory, whether to leave it out.
+        nested: gets a directory in it that is a git directory itself, such as that of a submodule `a/b` where a command
+            has put a HEAD into that of `a`.
     """
     remaining = _MAX_DIRECTORIES
 
     def collect(at: GitDirectory, path: str, depth: int) -> None:
         nonlocal remaining
-        for name in sorted(note_links(items, at), key=lambda name: (_GROWING.get(name, 0), name)):
+        below, is_repository = note_links(items, at)
+        if is_repository and path:
+            nested(at)
+            return
+        for name in sorted(below, key=lambda name: (_GROWING.get(name, 0), name)):
             inner = f"{path}/{name}" if path else name
             if without(inner):
                 continue
             remaining -= 1
             if remaining <= 0 or depth == _MAX_DEPTH:
-                items[at.inside(name)] = GuardedItem(TOO_MUCH, MANY_GIT_DIRECTORIES)
+                items[at.inside(name)] = too_much(MANY_GIT_DIRECTORIES)
                 continue
             with reach_below(RootDirectory("", at.directory), name) as directory:
                 if directory is not None:  # else it is gone, or exchanged: that is another event
-                    below = at.below(directory, name)
-                    watch(directory, Plain(interests_in(inner), below.absolute, grows=inner != _OBJECTS))
-                    collect(below, inner, depth + 1)
+                    inside = at.below(directory, name)
+                    watch(directory, Plain(interests_in(inner), inside.absolute, grows=inner != _OBJECTS))
+                    collect(inside, inner, depth + 1)
 
     collect(top, "", 0)
 
@@ -106,16 +124,20 @@ def _nothing(name: str) -> bool:
     return False
 
 
-def note_links(items: Items, place: GitDirectory) -> list[str]:
-    """Add the symlinks in one directory to the items. Returns the names of the directories in it.
+def note_links(items: Items, place: GitDirectory) -> tuple[list[str], bool]:
+    """Add the symlinks in one directory to the items.
+
+    Returns:
+        The names of the directories in it; and whether it has the layout of a repository.
 
     Raises:
         OSError: nobody knows what is there.
     """
-    below = []
+    below, names = [], []
     try:
         with os.scandir(place.directory) as entries:
             for entry in entries:
+                names.append(entry.name)
                 if entry.is_symlink():
                     if (link := _link(place, entry.name)).dangers:
                         items.setdefault(place.inside(entry.name), link)
@@ -124,7 +146,7 @@ def note_links(items: Items, place: GitDirectory) -> list[str]:
     except OSError as error:
         if error.errno not in NOTHING_THERE:
             raise
-    return below
+    return below, looks_bare(names)
 
 
 def _link(place: GitDirectory, name: str) -> GuardedItem:

@@ -20,7 +20,7 @@ from kaa.hands.git_state import Judge
 MAX_CONTENT_BYTES = 128 * 1024  # of a file that can be put back, and of a configuration that is judged
 MAX_SAVED_BYTES = 1024 * 1024  # of a file that is moved away and was perhaps the user's
 _MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory
-MAX_FILES = 2048  # of one guarded directory: each takes 50 us to read
+_MAX_FILES = 2048  # of one guarded directory, besides those that are accepted: each takes 50 us to read
 MAX_DEPTH = 16  # of one guarded directory, of which so many are open at a time
 _MAX_EXCHANGES = 16  # of a file for a link and back, while one is opened
 _EXCHANGED = (errno.ELOOP, errno.EINVAL, errno.ENXIO)
@@ -82,7 +82,7 @@ class GuardedItem(NamedTuple):
     @property
     def ending(self) -> str:
         """Of the name under which it is kept: git takes no name with this one for a branch whose log it would write."""
-        return ".lock" if self.reason in (GIT_LINK, MANY_GIT_DIRECTORIES) else ""
+        return NO_BRANCH if self.reason in (GIT_LINK, MANY_GIT_DIRECTORIES) else ""
 
     @property
     def is_link(self) -> bool:
@@ -113,14 +113,19 @@ class GuardedItem(NamedTuple):
         return self._replace(dangers=self.dangers | {_OTHER_NAMES}) if former.has_other_names else self
 
 
+NO_BRANCH = ".lock"  # how no part of a branch's name may end (git-check-ref-format(1))
 GIT_LINK = "git would write or read other files through it"
 MANY_GIT_DIRECTORIES = "it is in a repository with more directories than can be checked for links"
 PROTECTED_REASON = "other programs execute or obey it when the project is opened"
-TOO_MUCH = frozenset({"too much"})
-"""The danger of a directory with more in it than can be checked: nobody looks at the rest."""
+_TOO_MUCH = frozenset({"too much"})  # there is more than can be checked
 _DIRECTORY = "a directory"
 _OTHER_NAMES = "another name"
 Items: TypeAlias = dict[str, GuardedItem]  # by path below the guarded name, which itself is ""
+
+
+def too_much(reason: str) -> GuardedItem:
+    """Something that nobody looks at, because there is more than can be checked."""
+    return GuardedItem(_TOO_MUCH, reason)
 
 
 def may_be_link(path: str) -> bool:
@@ -228,10 +233,64 @@ def _can_be_opened(kind: int) -> bool:
     return stat.S_ISREG(kind) or stat.S_ISDIR(kind)
 
 
-def protected_items(directory: int, name: str, watch: Watch) -> Items:
-    """All of a protected name: every file of it matters."""
+class Room:
+    """How much of a subject is read. What is accepted always is: nothing new takes its place.
+
+    The rest is dangerous, thing by thing, since nobody looks at it; what was so at the start stays unread.
+
+    Args:
+        items: that are read.
+        before: what is accepted.
+        reason: what is dangerous about more.
+    """
+
+    def __init__(self, items: Items, before: Items, reason: str) -> None:
+        self._items = items
+        self._before = before
+        self._reason = reason
+        self._most = len(before) + _MAX_FILES
+        self._accepted: set[str] | None = None  # paths of what is accepted, and of directories above
+
+    def has(self, path: str, *, is_near: bool = True) -> bool:
+        """Return True if what is at a path is to be read. Otherwise it becomes an item as it is.
+
+        Args:
+            path: below the subject.
+            is_near: it is not too deep.
+        """
+        accepted = self._before.get(path)
+        if accepted is not None and accepted.dangers >= _TOO_MUCH:
+            self._items[path] = accepted
+            return False
+        if is_near and (len(self._items) < self._most or path in self._accepted_paths()):
+            return True
+        self._items[path] = GuardedItem(_TOO_MUCH, self._reason)
+        return False
+
+    def was_read(self, path: str) -> bool:
+        """Whether what is at a path is accepted."""
+        return path in self._before
+
+    def was_directory(self, path: str) -> bool:
+        """Whether something below a path is accepted."""
+        return path not in self._before and path in self._accepted_paths()
+
+    def _accepted_paths(self) -> set[str]:
+        if self._accepted is None:
+            self._accepted = set()
+            for accepted in self._before:
+                path = accepted
+                while path and path not in self._accepted:
+                    self._accepted.add(path)
+                    path = path.rpartition("/")[0]
+        return self._accepted
+
+
+def protected_items(directory: int, name: str, watch: Watch, before: Items) -> Items:
+    """All of a protected name: every file of it matters. `before`: what of it is accepted."""
     reason = PROTECTED_REASON
     items: Items = {}
+    files = Room(items, before, reason)
     room = _MAX_CONTENTS_BYTES
 
     def collect(directory: int, name: str, path: str, depth: int) -> None:
@@ -247,11 +306,10 @@ def protected_items(directory: int, name: str, watch: Watch) -> Items:
                 items[path] = item if room >= 0 else item._replace(content=None)
                 return
             items[path] = GuardedItem(frozenset({_DIRECTORY}) if not path else frozenset(), reason)
-            for entry in (names := names_in(found.descriptor)) if depth < MAX_DEPTH else ():
-                if len(items) < MAX_FILES:
-                    collect(found.descriptor, entry, f"{path}/{entry}" if path else entry, depth + 1)
-            if names and (depth == MAX_DEPTH or len(items) >= MAX_FILES):
-                items[path] = items[path]._replace(dangers=items[path].dangers | TOO_MUCH)
+            for entry in names_in(found.descriptor):
+                inner = f"{path}/{entry}" if path else entry
+                if files.has(inner, is_near=depth < MAX_DEPTH):
+                    collect(found.descriptor, entry, inner, depth + 1)
 
     collect(directory, name, "", 0)
     return items

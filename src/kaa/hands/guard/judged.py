@@ -8,11 +8,9 @@ from typing import Any, TypeAlias
 from kaa.hands.git_state import Judge
 from kaa.hands.guard.items import (
     MAX_DEPTH,
-    MAX_FILES,
-    TOO_MUCH,
-    GuardedItem,
     Items,
     OpenedItem,
+    Room,
     Watch,
     file_item,
     names_in,
@@ -58,14 +56,22 @@ _PROGRAMS_OF_CRADLES = re.compile(rb"bios|shell|program|with-ghc|direct|\\|[&*!]
 _Judges: TypeAlias = Mapping[str, Judge]  # by path; "" is the file, or each file of the directory, itself
 
 
-def judged_items(directory: int, name: str, watch: Watch) -> Items:
-    """What executes of a file, or of the files in a directory, that may be there as such."""
+def judged_items(directory: int, name: str, watch: Watch, before: Items) -> Items:
+    """What executes of a file, or of the files in a directory, that may be there as such.
+
+    Args:
+        directory: where it is, open.
+        name: in it.
+        watch: see `GuardWatch`.
+        before: what is accepted.
+    """
     items: Items = {}
-    _collect(directory, name, "", _below(JUDGES, name), items, watch)
+    files = Room(items, before, "it is in a directory with more files than can be checked")
+    _collect(directory, name, "", _below(JUDGES, name), items, watch, files)
     return items
 
 
-def _collect(directory: int, name: str, path: str, judges: _Judges, items: Items, watch: Watch) -> None:
+def _collect(directory: int, name: str, path: str, judges: _Judges, items: Items, watch: Watch, files: Room) -> None:
     with opened(name, directory) as found:
         if not isinstance(found, OpenedItem):
             items.update(found.items(path, _REASON) if found else {})
@@ -73,12 +79,10 @@ def _collect(directory: int, name: str, path: str, judges: _Judges, items: Items
             everything = judges if "" in judges else None
             watch(found.descriptor, None if everything else frozenset(path.partition("/")[0] for path in judges))
             for inner in names_in(found.descriptor):
-                if not (below := everything or _below(judges, inner)):
-                    continue
-                if len(items) >= MAX_FILES or path.count("/") >= MAX_DEPTH:
-                    items[path] = GuardedItem(TOO_MUCH, "it has more files than can be checked")
-                    return
-                _collect(found.descriptor, inner, f"{path}/{inner}" if path else inner, below, items, watch)
+                below = everything or _below(judges, inner)
+                at = f"{path}/{inner}" if path else inner
+                if below and files.has(at, is_near=at.count("/") < MAX_DEPTH):
+                    _collect(found.descriptor, inner, at, below, items, watch, files)
         elif judge := judges.get(""):
             watch(found.descriptor, None)
             items[path] = file_item(found, _REASON, judge)

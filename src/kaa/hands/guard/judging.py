@@ -24,33 +24,40 @@ class Judge:
         self._directories = directories
         self._git_writable = git_writable
 
-    def items(self, subject: Subject, directory: int) -> Items:
-        """What is at a guarded name, in an open directory. What cannot be judged is dangerous as a whole."""
+    def items(self, subject: Subject, directory: int, before: Items) -> Items:
+        """What is at a guarded name, in an open directory. What cannot be judged is dangerous as a whole.
+
+        Args:
+            subject: the name.
+            directory: the open one.
+            before: what is accepted there.
+        """
         try:
-            return self._judged(subject, directory)
+            return self._judged(subject, directory, before)
         except Exception as error:  # noqa: BLE001 - a command may have made it for that
             item = GuardedItem(
                 frozenset({"cannot be judged"}), f"it cannot be judged ({type(error).__name__}: {error})"
             )
             return {"" if subject.name else _head(directory): item}
 
-    def _judged(self, subject: Subject, directory: int) -> Items:
+    def _judged(self, subject: Subject, directory: int, before: Items) -> Items:
         def watch(descriptor: int, names: frozenset[str] | Plain | None) -> None:
             self._directories.watch(descriptor, Inside(subject, names))
 
         if not subject.name:
             is_known = subject in self._directories.elsewhere
-            return bare_repository_items(directory, subject.path, watch, self._is_in_root, is_known=is_known)
+            return bare_repository_items(directory, subject.path, watch, before, self._is_in_root, is_known=is_known)
         if is_judged_name(subject.name) and subject.path.casefold() not in self._directories.named:
-            return judged_items(directory, subject.name, watch)
+            return judged_items(directory, subject.name, watch, before)
         if not subject.is_git:
-            return protected_items(directory, subject.name, watch)
+            return protected_items(directory, subject.name, watch, before)
         return repository_items(
             directory,
             subject.directory.absolute,
             subject.name,
             watch,
             lambda paths: self._directories.link(subject.directory, paths),
+            before,
             allowed=self._git_writable or subject.directory.depth > 0,
             is_known=lambda target: self._is_known(subject, target),
             is_ours=self._is_in_root,

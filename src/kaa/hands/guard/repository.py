@@ -9,7 +9,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from kaa.hands.below import NOTHING_THERE, is_below
@@ -17,21 +17,22 @@ from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
 from kaa.hands.git_names import is_data, is_info, is_state
 from kaa.hands.git_state import NOTES, STATE, Judge
-from kaa.hands.guard.git_directory import GitDirectory, is_store, note_all_links
+from kaa.hands.guard.git_directory import GitDirectory, is_store, looks_bare, note_all_links
 from kaa.hands.guard.items import (
+    MANY_GIT_DIRECTORIES,
     MAX_CONTENT_BYTES,
-    MAX_FILES,
-    TOO_MUCH,
     GuardedItem,
     Items,
     OpenedItem,
     Plain,
+    Room,
     UnopenedItem,
     Watch,
     file_item,
     is_kept_name,
     names_in,
     opened,
+    too_much,
     whatever,
 )
 from kaa.hands.policy import TEMPORARY
@@ -70,6 +71,7 @@ def repository_items(
     name: str,
     watch: Watch,
     links: Links,
+    before: Items,
     *,
     allowed: bool,
     is_known: Callable[[str], bool],
@@ -83,6 +85,7 @@ def repository_items(
         name: `.git`.
         watch: see `GuardWatch`.
         links: see `Links`.
+        before: what of it is accepted.
         allowed: a repository may be here.
         is_known: says of what a `.git` file points to whether that is watched over anyway.
         is_ours: says whether commands may write at an absolute path.
@@ -99,16 +102,22 @@ def repository_items(
             # One that git has not written the content of yet is refused by git, and looked at again.
             is_harmless = item.content == b"" or (allowed and is_known(target))
             items[""] = item._replace(dangers=frozenset()) if is_harmless else item
-            _Collection(items, watch, links, directory, is_ours).follow(target)
+            _Collection(items, before, watch, links, directory, is_ours).follow(target)
         else:
             items[""] = GuardedItem(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
             git = GitDirectory(found.descriptor, "", work_tree="", absolute=os.path.join(path, name))
-            _Collection(items, watch, links, directory, is_ours, name).collect(git)
+            _Collection(items, before, watch, links, directory, is_ours, name).collect(git)
     return items
 
 
 def bare_repository_items(
-    directory: int, path: str, watch: Watch, is_ours: Callable[[str], bool], *, is_known: bool = False
+    directory: int,
+    path: str,
+    watch: Watch,
+    before: Items,
+    is_ours: Callable[[str], bool],
+    *,
+    is_known: bool = False,
 ) -> Items:
     """What git executes or obeys of an open directory, if that has the layout of a bare repository.
 
@@ -116,20 +125,15 @@ def bare_repository_items(
         directory: open.
         path: of it, absolute.
         watch: see `GuardWatch`.
+        before: what of it is accepted.
         is_ours: says whether commands may write at an absolute path.
         is_known: it is a repository, also while something is missing in it that a command has put elsewhere.
     """
     items: Items = {}
     if is_known or looks_bare(names_in(directory)):
         git = GitDirectory(directory, "", absolute=path)
-        _Collection(items, watch, lambda _: True, directory, is_ours).collect(git)
+        _Collection(items, before, watch, lambda _: True, directory, is_ours).collect(git)
     return items
-
-
-def looks_bare(names: Iterable[str]) -> bool:
-    """Whether git would take a directory with these names for a repository (is_git_directory in setup.c)."""
-    names = set(map(str.casefold, names))
-    return "head" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def collects(git: str, inner: str) -> bool:
@@ -168,6 +172,7 @@ class _Collection:
 
     Args:
         items: what is added to.
+        before: what is accepted.
         watch: see `GuardWatch`.
         links: see `Links`.
         directory: where the `.git` is.
@@ -178,6 +183,7 @@ class _Collection:
     def __init__(
         self,
         items: Items,
+        before: Items,
         watch: Watch,
         links: Links,
         directory: int,
@@ -185,6 +191,7 @@ class _Collection:
         name: str = "",
     ) -> None:
         self._items = items
+        self._room = Room(items, before, "it is in a repository with more of what git obeys than can be checked")
         self._watch = watch
         self._links = links
         self._directory = directory
@@ -229,7 +236,13 @@ class _Collection:
         for name in _ADDRESSES:
             self._files(place, name, "git would send to where it says, or fetch from there")
         self._objects(place)
-        note_all_links(self._items, place, self._watch, lambda path: path in _WITHOUT_LINKS or is_store(path))
+        note_all_links(
+            self._items,
+            place,
+            self._watch,
+            lambda path: path in _WITHOUT_LINKS or is_store(path),
+            self._nested,
+        )
         for name, judges in STATE.items():
             self._state(place, name, judges)
         for name, judge in NOTES.items():
@@ -242,6 +255,13 @@ class _Collection:
         with self._subdirectory(place.directory, "modules", place.inside("modules")) as modules:
             if modules is not None:
                 self._submodules(place.below(modules, "modules"), place.depth + 1)
+
+    def _nested(self, place: GitDirectory) -> None:
+        """Add a git directory at an unusual place in another one."""
+        if place.depth < _MAX_MODULE_DEPTH:
+            self.collect(place._replace(depth=place.depth + 1, is_module=True, is_worktree=False))
+        else:
+            self._items[place.path] = too_much(MANY_GIT_DIRECTORIES)
 
     def _executing(self, place: GitDirectory, content: bytes) -> frozenset[str]:
         """What a configuration makes git execute, and working trees that are not its own: git writes what is there."""
@@ -397,21 +417,22 @@ class _Collection:
                 if directory is None:
                     continue
                 below = place.below(directory, name)
-                if "HEAD" in names_in(directory):
-                    self.collect(GitDirectory(directory, below.path, depth, is_module=True, absolute=below.absolute))
-                else:
+                if "HEAD" not in names_in(directory):
                     self._submodules(below, depth + 1)
+                elif self._room.was_directory(below.path) and not self._room.was_read(below.inside("config")):
+                    reason = "git would take the directory for a repository instead of those of submodules in it"
+                    self._file(below, "HEAD", whatever, reason)
+                    self._submodules(below, depth + 1)
+                else:
+                    self.collect(GitDirectory(directory, below.path, depth, is_module=True, absolute=below.absolute))
 
     def _up_to_limit(
         self, names: list[str], path: str, wanted: Callable[[str], bool] = lambda _: True
     ) -> Iterator[str]:
-        """Names as long as there are not too many items; that there are is dangerous, for nobody looks at the rest."""
+        """Names as long as there are not too many items; what else there is becomes an item as it is."""
         for name in filter(wanted, names):
-            if len(self._items) >= MAX_FILES:
-                reason = "it has more of what git executes or obeys than can be checked"
-                self._items[path] = GuardedItem(TOO_MUCH, reason)
-                return
-            yield name
+            if self._room.has(f"{path}/{name}" if path else name):
+                yield name
 
     @contextlib.contextmanager
     def _subdirectory(

@@ -13,6 +13,7 @@ from kaa.hands.guard.emptying import EmptiedDirectories, files_in
 from kaa.hands.guard.held import TrustedMounts
 from kaa.hands.guard.items import (
     MAX_SAVED_BYTES,
+    NO_BRANCH,
     PROTECTED_REASON,
     Items,
     WrittenFile,
@@ -75,7 +76,8 @@ class Guard:
         self._subjects: set[Subject] = set()  # at which there are files
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
         # What this guard moved away, and its directory. The guard of another kaa may give it another name.
-        self._kept: set[tuple[str, tuple[int, int] | None]] = set()
+        # What must not be the name of a branch stays that only under such a name.
+        self._kept: set[tuple[str, tuple[int, int] | None, bool]] = set()
         self._emptied = EmptiedDirectories()
         self._expected: list[str] = []
         # Looked at when what kaa writes there is written; until then nobody knows whose it is.
@@ -318,7 +320,8 @@ class Guard:
             if descriptor is None:
                 self._note_unreachable(subject)
                 return
-            items = self._judge.items(subject, descriptor)
+            before = self._baseline.of(subject)
+            items = self._judge.items(subject, descriptor, before)
             (self._subjects.add if have_content(items) else self._subjects.discard)(subject)
             if self._is_expected(subject):
                 self._baseline.replace(subject, items)
@@ -390,7 +393,7 @@ class Guard:
                 return
             paths = {path: os.path.join(subject.name, path).rstrip("/") for path in accepted}
             closed = {path: self._users_files.closed(directory, whole) for path, whole in paths.items()}
-            items = self._judge.items(subject, directory)  # what is written by now was written before
+            items = self._judge.items(subject, directory, accepted)  # what is written by now was written before
             if self._users_files.calm_since() == calm:
                 for path, identity in closed.items():
                     if identity is not None and items.get(path) == accepted[path]:
@@ -407,7 +410,7 @@ class Guard:
         others = set(self._without_users(look.subject, look.directory, harmful))
         if len(others) == len(harmful):
             return harmful
-        items = self._judge.items(look.subject, look.directory)
+        items = self._judge.items(look.subject, look.directory, look.before)
         own = [path for path in harmful if path not in others and path in items]
         if self._without_users(look.subject, look.directory, own) or self._users_files.calm_since() != calm:
             return harmful
@@ -535,7 +538,7 @@ class Guard:
             kept: the path, absolute.
             identity: what it was before.
         """
-        self._kept.add((os.path.dirname(kept), _identity(kept) or identity))
+        self._kept.add((os.path.dirname(kept), _identity(kept) or identity, kept.endswith(NO_BRANCH)))
 
     def _is_kept(self, subject: Subject, path: str) -> bool:
         """Whether this, or what it is in, was moved away by this guard and has been in its directory since."""
@@ -543,7 +546,7 @@ class Guard:
         while len(absolute) > len(subject.path):
             parent, name = os.path.split(absolute)
             identity = _identity(absolute) if is_kept_name(name) else None
-            if identity is not None and (parent, identity) in self._kept:
+            if identity is not None and (parent, identity, name.endswith(NO_BRANCH)) in self._kept:
                 return True
             absolute = parent
         return False

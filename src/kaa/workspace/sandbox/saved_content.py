@@ -6,8 +6,10 @@ import os
 import shutil
 import time
 
-_MAX_FILES = 512  # more than the guard moves away before it stops a command
+_MAX_FILES = 512  # of more, those of yesterday go
+_MAX_ENTRIES = 20_000  # of more, the oldest go: it is several hours of a command that does nothing else
 _SECONDS = 7 * 24 * 3600.0
+_SPARED_SECONDS = 24 * 3600.0  # the user may not have looked yet
 _MODE = 0o700
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -55,16 +57,30 @@ def save_below(folder: str, directory: str, path: str, content: bytes, mode: int
         if not os.path.isdir(top):
             os.makedirs(folder, _MODE, exist_ok=True)
             _sweep(folder)
-        os.makedirs(os.path.dirname(copy), _MODE, exist_ok=True)
+        _make_way(top, os.path.dirname(path))
         if content:
-            # Commands cannot write here; one that is there is of another time, when a directory had this name.
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(copy, f"{copy}.{os.urandom(3).hex()}")
+            _set_aside(copy)
             with open(os.open(copy, _NEW, (mode & _MODE) | 0o600), "wb") as file:
                 file.write(content)
     except OSError:
         return ""
     return f"{top}/"
+
+
+def _make_way(top: str, path: str) -> None:
+    """Make directories below one, also where a file of this name is kept."""
+    place = top
+    for name in ("", *filter(None, path.split("/"))):
+        place = os.path.join(place, name).rstrip("/")
+        if not os.path.isdir(place):
+            _set_aside(place)
+            os.mkdir(place, _MODE)
+
+
+def _set_aside(path: str) -> None:
+    """Give what is at a path another name: it is of another time, when something else was there."""
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(path, f"{path}.{os.urandom(3).hex()}")
 
 
 def _sweep(folder: str) -> None:
@@ -74,9 +90,10 @@ def _sweep(folder: str) -> None:
         with contextlib.suppress(OSError):
             found.append((entry.stat(follow_symlinks=False).st_mtime, entry.path))
     found.sort(reverse=True)
-    oldest = time.time() - _SECONDS
+    now = time.time()
     for number, (changed, path) in enumerate(found):
-        if number >= _MAX_FILES - 1 or changed < oldest:
+        is_spared = number < _MAX_FILES - 1 or (changed > now - _SPARED_SECONDS and number < _MAX_ENTRIES)
+        if not is_spared or changed < now - _SECONDS:
             with contextlib.suppress(OSError):
                 if os.path.isdir(path):
                     shutil.rmtree(path)
