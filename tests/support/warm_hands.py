@@ -27,6 +27,7 @@ LOADED = (
     "kaa.hands.confinement.arrivals",
     "kaa.hands.confinement.full",
     "kaa.hands.confinement.layout",
+    "kaa.hands.confinement.linked_programs",
     "kaa.hands.files",
     "kaa.hands.git_config_keys",
     "kaa.hands.guard.service",
