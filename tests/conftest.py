@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -32,9 +32,19 @@ def pytest_configure() -> None:
         os.environ["PATH"] = os.pathsep.join([str(own), *directories])
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while tests are collected: they are 700,000 objects and no garbage, a fifth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Keep the collected tests out of garbage collections: they are 700,000 objects, 0.4 s each time."""
+    """Keep the collected tests out of later garbage collections: 0.4 s each time."""
     gc.collect()
     gc.freeze()
 
