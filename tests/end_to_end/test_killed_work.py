@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -261,3 +262,25 @@ def test_a_plan_that_was_stopped_is_told_when_its_session_is_resumed(tmp_path: P
         with seat.open("-c") as program:
             program.wait_for("kaa ended while this was running")
             program.wait_for("step 1/2: Write the greeting")
+
+
+def test_the_port_of_a_job_that_ended_with_kaa_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    serve = call("bash", command=f"python3 -m http.server {port}", background=True)
+    with folder_elsewhere() as folder, ModelServer() as model:
+        seat = Seat(folder, model)
+        with seat.open("--approvals", "auto", sandbox="", script=[serve, say("It runs.")]) as program:
+            enter(program, "serve it")
+            program.wait_for(f"/forward {port}")
+            program.wait_for(is_idle)
+            enter(program, f"/forward {port}")
+            program.wait_for(f"port {port}")
+            enter(program, "/quit")
+            program.wait_for("Leave kaa?")
+            program.type("q")
+            program.wait_for_end()
+
+        with seat.open("-c", sandbox="") as program:
+            said = f"Ports that are closed now: {port}"
+            program.wait_for(lambda screen: said in " ".join(screen.text().split()))
