@@ -1,4 +1,4 @@
-"""What a printed turn without tools loads and does, counted: when the model replies at once, and after a while."""
+"""What a printed turn loads and does, counted: without tools, at once and after a while, and with a call at once."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from tests.end_to_end.kaa_process import Kaa
 from tests.support.activity import Activity
 from tests.support.budget import Budget
 from tests.support.lines_of_code import lines_of_code
-from tests.support.model_server import MODEL_ID, ModelServer, say
+from tests.support.model_server import MODEL_ID, ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
 
 # Modules of kaa, and their lines without blank ones, comments and docstrings. Each costs start-up time: what is new
@@ -77,10 +77,10 @@ def lines_in(file: Path) -> int:
 
 
 class Measured(NamedTuple):
-    """What two runs did.
+    """What the runs did.
 
     Attributes:
-        loaded: the modules of each.
+        loaded: the modules of each run.
         wake_ups: in a second in which the reply was waited for.
     """
 
@@ -90,9 +90,11 @@ class Measured(NamedTuple):
 
 @pytest.fixture(scope="module")
 def measured(make_kaa: Callable[[], Kaa]) -> Measured:
-    """A run with a reply at once, and one that waits for it."""
+    """A run with a reply at once, one with a call that looks, and one that waits for its reply."""
     with ModelServer([say("Done.")]) as server:
         at_once = Turn(make_kaa(), server, "still").loaded()
+    with ModelServer([call("read", path="module.py"), say("Done.")]) as server:
+        with_call = Turn(make_kaa(), server, "still").loaded()
     with ModelServer([say("Done.")], holds=True) as server:
         turn = Turn(make_kaa(), server, "going")
         activity = Activity(turn.process.pid)
@@ -101,7 +103,8 @@ def measured(make_kaa: Callable[[], Kaa]) -> Measured:
         wake_ups = activity.wake_ups(_WAITING_SECONDS)
         server.answer_held()
         after_a_while = turn.loaded()
-    return Measured({"reply at once": at_once, "reply after a while": after_a_while}, wake_ups)
+    loaded = {"reply at once": at_once, "reply after a while": after_a_while, "call at once": with_call}
+    return Measured(loaded, wake_ups)
 
 
 def test_a_turn_loads_no_more_than_the_budget_says(measured: Measured) -> None:

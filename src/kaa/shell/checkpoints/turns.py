@@ -13,6 +13,7 @@ from kaa.core.events import (
     ToolCallStart,
     ToolExecutionEnd,
     TurnEnd,
+    TurnStart,
     UserCommandEnd,
     UserCommandStart,
 )
@@ -32,6 +33,7 @@ from kaa.workspace.protocol import Workspace
 
 _USER = "!"  # the id of a command of the user's own, and its owner: no model gives it to a call
 _LEFT = "git's configuration or hooks, which checkpoints do not cover: see git config --list --local, .git/hooks"
+_THINKING_SECONDS = 0.05  # a model that answers sooner is not kept waiting
 _SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
 
 
@@ -111,6 +113,8 @@ class TurnCheckpoints:
         self._command_runs = False
         self._running: dict[str, str] = {}  # calls that may change files, and whose they are; "": the agent's own
         self._collecting: asyncio.Task[None] | None = None
+        self._looked = False  # by a call that changes nothing
+        self._beginning: asyncio.TimerHandle | None = None
         self._problem = "" if checkpoints is not None else _SWITCHED_OFF
         self._missed = ""  # why nothing is kept of what the turn does
         self._git_settings = git_settings
@@ -238,6 +242,8 @@ class TurnCheckpoints:
         Raises:
             SessionWriteError: the session can no longer be written.
         """
+        if self._beginning is not None:
+            self._beginning.cancel()
         if self._checkpoints is None:
             return
         try:
@@ -273,9 +279,15 @@ class TurnCheckpoints:
         match event:
             case AgentStart() if self._touched:  # what changed since the last run is not this one's doing
                 self._collect()
-            # Models look before they change something: until then, the project has been taken in.
-            case MessageUpdate(assistant_message_event=ToolCallStart()):
-                self._begin()
+            # Models look before they change something: until then, the project has been taken in. It is while they
+            # think about the result: the first call need not wait for code and processes of checkpoints.
+            case MessageUpdate(assistant_message_event=ToolCallStart(name=name)):
+                if self._checkpoints is None and self._path_of(ToolCall("", name, {})) == "":
+                    self._looked = True
+                else:
+                    self._begin()
+            case TurnStart() if self._looked and self._beginning is None:
+                self._beginning = asyncio.get_running_loop().call_later(_THINKING_SECONDS, self._begin)
             case UserCommandStart():
                 self._command_runs = True
                 self._begin()
