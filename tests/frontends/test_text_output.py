@@ -69,6 +69,14 @@ def test_failures_of_tools_show_their_last_line() -> None:
     assert err == "  bash failed: Command exited with code 1\n"
 
 
+def test_failures_of_tools_do_not_show_what_kaa_adds_behind() -> None:
+    content = (TextContent("out\nCommand exited with code 1"), TextContent("[briefing by kaa]\nGit: branch main"))
+    message = ToolResultMessage("c", "bash", content, is_error=True)
+    end = ToolExecutionEnd("c", "bash", message, is_error=True, duration_ms=5)
+
+    assert show(end)[1] == "  bash failed: Command exited with code 1\n"
+
+
 def test_failures_of_server_tools_show_what_the_server_said() -> None:
     content = (TextContent(framed("weather", "no\nsuch city")), TextContent('Its parameters: {"city": "string"}'))
     message = ToolResultMessage("c", "mcp", content, is_error=True)

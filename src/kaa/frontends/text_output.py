@@ -199,12 +199,12 @@ def _unchanged(text: str) -> str:
 
 
 def _unframed(end: ToolExecutionEnd) -> str:
-    """The text of a result; of a server's tool what the server said, without the frame and kaa's notes."""
+    """What a tool itself said, without what kaa adds behind; of a server's tool without the frame, too."""
+    texts = [part.text for part in end.result.content if isinstance(part, TextContent)]
     if end.tool_name != "mcp" and not end.tool_name.startswith("mcp__"):
-        return end.result.text
+        return next((text for text in texts if text.strip()), "")
     from kaa.builtin.mcp.results import unframed  # lazy: few runs use a server
 
-    texts = [part.text for part in end.result.content if isinstance(part, TextContent)]
     said = (unframed(text) for text in texts)
     return next((one.text for one in said if one is not None), texts[0] if texts else "")
 
