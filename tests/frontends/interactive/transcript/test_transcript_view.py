@@ -127,7 +127,8 @@ def test_what_was_not_permitted_is_named_again_without_its_reason() -> None:
     session = Session().show(AgentEnd("denied", (), None, denials, ("bash: 2 tests failed",)))
 
     assert session.text(80) == (
-        "! kaa did not run: bash (2 times), edit. The reasons are above.\n  Failed last: bash: 2 tests failed"
+        "! Not everything was permitted: bash (2 times), edit. The reasons are above.\n"
+        "  Failed last: bash: 2 tests failed"
     )
 
 

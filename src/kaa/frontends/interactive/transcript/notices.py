@@ -101,10 +101,10 @@ def ending(view: ViewOptions, reason: RunEndReason, error: str | None) -> Notice
 def reminding(view: ViewOptions, end: AgentEnd) -> Notice | None:
     """What the run leaves unresolved, below everything else; nothing if there is nothing."""
     lines = [f"{line[:1].upper()}{line[1:]}" for line in msgspec.structs.replace(end, denials=()).remarks]
-    if end.denials:  # with the reasons, which the results show
+    if end.denials:  # with the reasons, which the results show; some ran, and met a wall
         tools = Counter(denial.partition(":")[0] for denial in end.denials)
         calls = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in tools.items())
-        lines.insert(0, f"kaa did not run: {calls}. The reasons are above.")
+        lines.insert(0, f"Not everything was permitted: {calls}. The reasons are above.")
     return Notice(view, "\n".join(lines), "warning") if lines else None
 
 
