@@ -11,9 +11,9 @@ from kaa.ext.errors import CommandError
 from kaa.host.programs import note_writable
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
-from kaa.shell.host import Host
+from kaa.shell.host import Host, HostedConversation
 from kaa.shell.kept_permissions import KeptPermissions
-from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions
+from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions, NewSession, ResumeSession
 from kaa.shell.permissions import SessionPermissions
 from kaa.shell.safety import SandboxFlags
 from kaa.workspace.protocol import CommandRequest
@@ -36,6 +36,18 @@ def folder() -> Iterator[Path]:
 def play(
     folder: Path, scene: Scene, flags: SandboxFlags | None = None, choices: ConversationOptions | None = None
 ) -> list[str]:
+    async def alone(_host: Host, hosted: HostedConversation) -> None:
+        await scene(hosted.conversation)
+
+    return play_hosted(folder, alone, flags, choices)
+
+
+def play_hosted(
+    folder: Path,
+    scene: Callable[[Host, HostedConversation], Awaitable[None]],
+    flags: SandboxFlags | None = None,
+    choices: ConversationOptions | None = None,
+) -> list[str]:
     notices: list[str] = []
     chosen = flags or SandboxFlags()
 
@@ -53,7 +65,7 @@ def play(
             if chosen.mode != "full-access" and not (await workspace.sandbox.status()).confined:
                 pytest.skip("this machine cannot confine anything")
             options = choices or ConversationOptions(model="m", approvals="ask")
-            await scene((await host.open(options, workspace)).conversation)
+            await scene(host, await host.open(options, workspace))
         finally:
             await host.close()
 
@@ -331,6 +343,36 @@ def test_a_new_session_begins_with_nothing_permitted(folder: Path) -> None:
     notices = play(folder, again, choices=ASKING)
 
     assert not any(notice.startswith("Restored") for notice in notices)
+
+
+@pytest.mark.parametrize("mode", ["/plan", "/approvals read-only"])
+def test_a_new_session_is_not_held_to_the_mode_of_the_one_before(folder: Path, mode: str) -> None:
+    options = ConversationOptions(model="m", approvals="auto")
+
+    async def scene(host: Host, before: HostedConversation) -> None:
+        await before.conversation.submit("hello")
+        await told(before.conversation, mode)
+
+        after = await host.switch(before, options.going_to(NewSession()), before.conversation.workspace)
+        assert after.conversation.approvals.policy == "auto"
+        assert await writes(after.conversation, "a")
+
+        resumed = ResumeSession(str(before.conversation.session_path))
+        again = await host.switch(after, options.going_to(resumed), after.conversation.workspace)
+        assert again.conversation.approvals.policy == mode.removeprefix("/approvals ").removeprefix("/")
+        assert not await writes(again.conversation, "a")
+
+    play_hosted(folder, scene, choices=options)
+
+
+def test_a_new_session_stays_in_the_mode_that_the_command_line_chose(folder: Path) -> None:
+    options = ConversationOptions(model="m")
+
+    async def scene(host: Host, before: HostedConversation) -> None:
+        after = await host.switch(before, options.going_to(NewSession()), before.conversation.workspace)
+        assert not await writes(after.conversation, "a")
+
+    play_hosted(folder, scene, SandboxFlags(mode="read-only"), options)
 
 
 def test_what_a_session_file_or_a_command_says_permits_nothing(folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.ext.asking import NOBODY, Asker, AttributingAsker
-from kaa.ext.errors import ExtensionFailedError
+from kaa.ext.errors import CommandError, ExtensionFailedError
 from kaa.ext.extensions import Extensions
 from kaa.ext.hooks import SessionEndReason, StartReason
 from kaa.ext.places import ExtensionId
@@ -246,6 +246,10 @@ class Host:
             await self.end(before, kind)
         except SessionError as error:
             self._telling(before.id)(str(error))
+        try:
+            await hosted.conversation.approvals.begin_after(before.conversation.approvals)
+        except CommandError as error:
+            self._telling(hosted.id)(str(error))
         return hosted
 
     async def end(self, hosted: HostedConversation, reason: SessionEndReason = "quit") -> None:

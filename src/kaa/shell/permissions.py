@@ -89,6 +89,7 @@ class Permissions:
         self._initial = self._state
         self._saved: SessionPermissions | None = self._initial  # None: not what was kept last
         self._is_lent = False  # the mode in force is only that of one run
+        self._reads_only = False  # `plan` or `read-only` was chosen in this session
         self._usual: ApprovalPolicy | None = None  # what was chosen before `plan` or `read-only`; None: the default
 
     @property
@@ -145,9 +146,19 @@ class Permissions:
         if self._containment.mode == _READ_ONLY:
             await self.change(SandboxChange(mode="workspace-write"))
             self._gate.restore(self._usual)
-            self._gate.plans = self._is_lent = False
+            self._gate.plans = self._is_lent = self._reads_only = False
             self.keep()
         return self.policy
+
+    async def begin_after(self, other: "Permissions") -> None:
+        """Let files be changed again if only the session before had `plan` or `read-only`. Both have one sandbox.
+
+        Raises:
+            CommandError: the sandbox cannot be changed.
+        """
+        if other._reads_only and not self._reads_only and self._containment.mode == _READ_ONLY:
+            await self.change(SandboxChange(mode="workspace-write"))
+            self.begin_with("mode")
 
     @asynccontextmanager
     async def reading_only(self) -> AsyncIterator[None]:
@@ -170,7 +181,7 @@ class Permissions:
             yield
         finally:
             if self._is_lent:
-                self._is_lent = False
+                self._is_lent = self._reads_only = False
                 await self.change(SandboxChange(mode=before))
                 self._gate.restore(choice)
 
@@ -266,7 +277,7 @@ class Permissions:
         ]
         if chosen.mode is not None and "mode" not in fixed:
             changes.append((_PLAN if chosen.plans else chosen.mode, SandboxChange(mode=chosen.mode)))
-            self._gate.plans = bool(chosen.plans)
+            self._gate.plans, self._reads_only = bool(chosen.plans), chosen.mode == _READ_ONLY
         if chosen.git is not None:
             name = "git writable" if chosen.git else "git read-only"
             changes.append((name, SandboxChange(git_writable=chosen.git)))
@@ -316,11 +327,11 @@ class Permissions:
             usual = self._gate.choice if self._containment.mode != _READ_ONLY else self._usual
             await self.change(SandboxChange(mode="read-only"))
             self._gate.choose("never")
-            self._usual, self._gate.plans = usual, policy == _PLAN
+            self._usual, self._gate.plans, self._reads_only = usual, policy == _PLAN, True
             return "\n".join(filter(None, (policy, self._still_running())))
         if policy in _CYCLE and self._containment.mode == _READ_ONLY:
             await self.change(SandboxChange(mode="workspace-write"))
-            self._gate.plans = False
+            self._gate.plans = self._reads_only = False
         self._gate.choose(policy)
         return self.policy
 
