@@ -1,5 +1,6 @@
 """What the user permits while a conversation goes on: the mode, and directories. In a real sandbox."""
 
+import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
@@ -118,6 +119,28 @@ def test_read_only_says_what_can_still_write(folder: Path) -> None:
         ]
 
     play(folder, scene)
+
+
+def test_plan_says_that_a_running_command_of_an_agent_in_the_background_can_still_write(folder: Path) -> None:
+    async def scene(_host: Host, hosted: HostedConversation) -> None:
+        await hosted.begin()
+        over, told_of = asyncio.Event(), asyncio.Event()
+
+        async def work() -> None:
+            await over.wait()
+
+        hosted.work.subscribe(told_of.set)
+        hosted.work.run_beside(work())
+        assert (await hosted.conversation.status()).beside == 1
+
+        answer = await told(hosted.conversation, "/approvals plan")
+        over.set()
+        await told_of.wait()
+
+        assert "an agent in the background" in answer
+        assert (await hosted.conversation.status()).beside == 0
+
+    play_hosted(folder, scene)
 
 
 def test_without_a_sandbox_read_only_is_skipped_and_explained(folder: Path) -> None:

@@ -149,6 +149,7 @@ class Conversation:
         self.naming = session.naming
         self.compaction = session.compaction
         self.unasked: Unasked | None = None
+        permissions.beside = self._beside
         self.acting = cache(lambda: session.acting(lambda: self.unasked, lambda: self.approvals.policy))
         self.conversation_id = registry.context.conversation_id
         self.session_id = session.store.header.id
@@ -268,9 +269,12 @@ class Conversation:
             mode=self.approvals.policy,
             checkpoints_problem=self._session.checkpoints.problem,
             jobs=sum(process.state == "running" for process in self.workspace.processes.list()),
-            beside=0 if self.unasked is None else self.unasked.beside,
+            beside=self._beside(),
             ports=self.containment.open_ports,
         )
+
+    def _beside(self) -> int:
+        return 0 if self.unasked is None else self.unasked.beside
 
     async def git_head(self) -> "Head | None":
         """What is checked out in the project; None if git does not know. Runs git: ask seldom."""

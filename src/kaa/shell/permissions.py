@@ -73,6 +73,9 @@ class Permissions:
         containment: holds the tools back.
         workspace: the project.
         kept: gives the place where the user's choices are kept; None where the session is not kept.
+
+    Attributes:
+        beside: how many agents work in the background.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class Permissions:
         self._containment = containment
         self._workspace = workspace
         self._kept = kept
+        self.beside: Callable[[], int] = lambda: 0
         self._initial = self._state
         self._saved: SessionPermissions | None = self._initial  # None: not what was kept last
         self._is_lent = False  # the mode in force is only that of one run
@@ -342,8 +346,10 @@ class Permissions:
 
     def _still_running(self) -> str:
         """That what runs keeps its rights."""
-        count = sum(process.state == "running" for process in self._workspace.processes.list())
-        if not count:
-            return ""
-        what = "1 background process keeps" if count == 1 else f"{count} background processes keep"
-        return f"{what} the right to write until the end; /bg lists, /bg-cancel stops"
+        told = []
+        if count := sum(process.state == "running" for process in self._workspace.processes.list()):
+            what = "1 background process keeps" if count == 1 else f"{count} background processes keep"
+            told.append(f"{what} the right to write until the end; /bg lists, /bg-cancel stops")
+        if self.beside():
+            told.append("a command that an agent in the background runs now can write until it ends; /agents shows it")
+        return "\n".join(told)

@@ -136,7 +136,12 @@ class WorkQueue:
             return
         task = asyncio.create_task(work)
         self._works_beside.add(task)
-        task.add_done_callback(self._works_beside.discard)
+        task.add_done_callback(self._end_beside)
+
+    def _end_beside(self, task: "asyncio.Task[None]") -> None:
+        self._works_beside.discard(task)
+        for observer in self._observers:
+            observer()
 
     def refresh_extensions(self) -> None:
         """Load changed and new extensions as soon as nothing is under way."""

@@ -125,6 +125,7 @@ def test_checkpoints_that_are_off_stand_out_with_the_reason_where_there_is_room(
 
 
 def test_several_jobs_and_ports_are_counted() -> None:
+    assert shown(FULL._replace(jobs=0, ports=(), beside=2), 80)[0].endswith("auto • net off • 2 in background")
     state = FULL._replace(jobs=3, ports=(3000, 5173, 8080))
 
     assert shown(state, 80)[0].endswith("auto • net off • 3 jobs • ports 3000, 5173 +1")

@@ -34,6 +34,7 @@ class FooterState(NamedTuple):
         permissions: what tools may do without a question, in a word: `auto`.
         unsafe: that nothing holds the tools, in two words; empty if something does.
         jobs: how many background processes run.
+        beside: how many agents work in the background, or other works that no run waits for.
         ports: those of the sandbox that are open on this machine.
         checkpoints_problem: why no checkpoints of files are taken; empty if they are.
         mode: of the editor.
@@ -57,6 +58,7 @@ class FooterState(NamedTuple):
     unsafe: str = ""
     network: str = ""
     jobs: int = 0
+    beside: int = 0
     ports: tuple[int, ...] = ()
     checkpoints_problem: str = ""
     mode: str = ""
@@ -130,6 +132,8 @@ class Footer(Display):
             )
         if state.jobs:
             parts.append(_Part("1 job" if state.jobs == 1 else f"{state.jobs} jobs", palette["accent"], 1))
+        if state.beside:
+            parts.append(_Part(f"{state.beside} in background", palette["accent"], 1))
         if state.ports:
             parts.append(_Part(_ports(state.ports), palette["accent"], 3))
         if state.checkpoints_problem:

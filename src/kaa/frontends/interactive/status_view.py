@@ -35,6 +35,7 @@ def footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
         unsafe=_unsafe(status),
         network="" if status.sandbox is None else network_in_short(status.sandbox.network),
         jobs=status.jobs,
+        beside=status.beside,
         ports=status.ports,
         checkpoints_problem=status.checkpoints_problem or "",
         mode=mode,
