@@ -18,7 +18,7 @@ def test_a_command_that_makes_such_a_file_ends_in_a_question(seat: Seat, yes: bo
     environment = seat.project / "sub" / ".envrc"
 
     with seat.open("--approvals", "auto", "make it", script=script, screen=Screen(rows=60), sandbox="") as terminal:
-        terminal.wait_for("Outside the sandbox: write this?")
+        terminal.wait_for("kaa moved this away: put it back?")
         terminal.wait_for("+1 export A=1")
         answer(terminal, "y" if yes else "n")
         if not yes:

@@ -36,7 +36,7 @@ def test_in_the_mode_step_a_call_is_run_or_skipped_or_the_run_stops() -> None:
 def test_files_that_kaa_writes_are_no_call_to_allow() -> None:
     question = Approval("write a", "1", "bash", "write", {"a": "+1 x"}, escalations=(Escalation("file", "a"),))
 
-    assert question_text(question).splitlines()[0] == "Outside the sandbox: write this?"
+    assert question_text(question).splitlines()[0] == "kaa moved this away: put it back?"
     assert labelled_answers(question, lasting=False)["I made this: put it back"] == PutBack()
 
 

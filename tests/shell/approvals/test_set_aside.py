@@ -332,6 +332,20 @@ def test_a_file_that_was_moved_away_in_pieces_is_one_question_about_the_last_tha
     assert scene.workspace.files == {path: b"b", f"{path}{_KEPT}": b"a"}
 
 
+def test_of_what_was_refused_before_the_person_reads_that_it_was_moved_away_again() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"a"})
+    scene.answer = Denied("no")
+    scene.offer(".envrc")
+
+    outcome = scene.offer(".envrc")
+
+    assert "is not asked again" in outcome.told
+    assert len(scene.questions) == 1
+    [notice] = scene.notices
+    assert f"moved {scene.path('.envrc')} away again" in notice
+    assert "mv -T .envrc.kaa-blocked .envrc" in notice
+
+
 def test_a_rule_that_forbids_a_file_holds() -> None:
     scene = Scene({f".envrc{_KEPT}": b"a"})
     scene.forbidden = "the rule forbids it"

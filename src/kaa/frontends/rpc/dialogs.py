@@ -177,7 +177,7 @@ def question_text(question: AnyQuestion) -> str:
             what += f" of {question.server.title}" if question.server is not None else ""
             title = f"Step: run {what}?" if question.stepping else f"Allow {what}?"
             shown = [
-                "Outside the sandbox: write this?" if question.writes_files else title,
+                "kaa moved this away: put it back?" if question.writes_files else title,
                 *map(one_line, notes),
                 *_arguments(question.arguments),
             ]

@@ -24,6 +24,7 @@ from kaa.hands.below import is_below
 from kaa.hands.digest import new_digest
 from kaa.hands.git_config import ConfigEntry, ConfigSyntaxError, entries
 from kaa.hands.guard.items import is_kept_name
+from kaa.host.regular_files import read_regular
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.judgement import Allowed, Denied
 from kaa.shell.approvals.wording import IF_MOVED
@@ -181,10 +182,12 @@ class SetAside:
         except OSError as error:
             return Outcome(f"kaa does not ask whether to write it: it cannot be read ({error.strerror or error}).")
         earlier = tuple(one for one in kept if not any(is_below(file.copy, one.kept_as) for file in files))
-        said = "".join(f"An earlier version of {visible(one.what)} is in {visible(one.kept_as)}. " for one in earlier)
+        said = _earlier(earlier)
         outcome = await self._offer_files(call, files, tuple(one for one in kept if one not in earlier), said.rstrip())
         if not (earlier and outcome.settled):
             return outcome
+        if not outcome.told:  # it is the person's own: what lies in their project is in their way
+            said = _earlier([await self._cleared_away(one) for one in earlier])
         self._notify(said.rstrip())
         told = f"{outcome.told} {said}If a command wrote it in parts, only the last part was written again."
         return Outcome(told if outcome.told else "", (*outcome.settled, *earlier))
@@ -207,6 +210,11 @@ class SetAside:
         self, call: ToolCall, files: Sequence[ProposedFile], kept: tuple[Blocked, ...], remark: str
     ) -> Outcome:
         if self._answers.refused.issuperset(file.key for file in files):
+            if call.id:  # else it is said where they are because nobody was asked
+                named = _listed([file.path for file in files])
+                self._notify(
+                    f"kaa moved {named} away again, as you refused before. To restore: {self._ways_back(kept)}"
+                )
             return Outcome(f"The user refused these files before, and is not asked again. {IF_MOVED}")
         judged = [self._judged(call, file.path) for file in files]
         if reason := next(filter(None, map(self._forbids, judged)), None):
@@ -292,6 +300,14 @@ class SetAside:
             kept,
         )
 
+    async def _cleared_away(self, one: Blocked) -> Blocked:
+        """Remove a copy from the project if kaa keeps another one. Returns where that is."""
+        with contextlib.suppress(OSError):
+            digest = FileDigest(new_digest(read_regular(one.saved)).hexdigest())
+            await self._sandbox.moved_files.discard(one.kept_as, digest, one.kept_as)
+            return msgspec.structs.replace(one, kept_as=one.saved)
+        return one
+
     async def _discard_copies(self, files: Sequence[ProposedFile], kept: Sequence[Blocked]) -> None:
         """Remove the copies. What somebody has changed meanwhile stays: it is not what was written."""
         for file in files:
@@ -299,6 +315,10 @@ class SetAside:
             digest = FileDigest(new_digest(file.content).hexdigest())
             with contextlib.suppress(OSError):
                 await self._sandbox.moved_files.discard(file.copy, digest, top)
+
+
+def _earlier(moved: Sequence[Blocked]) -> str:
+    return "".join(f"An earlier version of {visible(one.what)} is in {visible(one.kept_as)}. " for one in moved)
 
 
 def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str, remark: str) -> Approval:

@@ -147,11 +147,9 @@ def _title(request: Approval) -> str:
         return f"Permit what the {whose} asks for?"
     if request.only_connects:
         return f"Allow network access for {tool}?"
-    if request.writes_files and not request.is_of_call:
-        return "kaa moved this away: put it back?"
     if request.writes_files:
-        whose = "" if request.agent is None else f" for {request.agent}"
-        return f"Outside the sandbox: write this{whose}?"
+        whose = "" if request.agent is None else f" beside {request.agent}"
+        return f"kaa moved this away{whose}: put it back?"
     if request.server is not None and request.server.host:
         return f"Allow {tool} at {request.server.host}?"
     if OUTSIDE in request.escalations or request.risk == "outside":
