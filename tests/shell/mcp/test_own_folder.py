@@ -9,7 +9,7 @@ from kaa.shell.home import Home
 from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.directories import directory_of
-from kaa.shell.mcp.own_folder import line_elsewhere, must_leave
+from kaa.shell.mcp.own_folder import line_elsewhere, must_leave, way_back
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.starting import start_program
 from kaa.workspace.places import Places
@@ -196,7 +196,9 @@ async def test_a_server_outside_starts_in_its_folder_and_says_how_to_start_in_th
         pytest.skip("nothing confines servers on this machine: kaa doctor says why")
     with folder_elsewhere() as folder:
         land = Land(folder.resolve())
-        land.write("servers/one/server.py", "import os, sys; sys.exit(f'not found: {os.getcwd()} {os.listdir()}')\n")
+        land.write(
+            "servers/one/server.py", "import os, sys; sys.exit(f'file not found: {os.getcwd()} {os.listdir()}')\n"
+        )
 
         said = {}
         for cwd in ("", "."):
@@ -209,3 +211,20 @@ async def test_a_server_outside_starts_in_its_folder_and_says_how_to_start_in_th
     assert f"{land.project} " in said["."]
     assert "package.json" in said["."]
     assert "its own folder" not in said["."]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_told"),
+    [
+        ("Error: Cannot find module './tools/server.js'", True),
+        ("ENOENT: no such file or directory, open 'eslint.config.js'", True),
+        ("could not load config", True),
+        ("package.json not found", True),
+        ("Chromium distribution 'chrome' is not found at /opt/google/chrome/chrome", False),
+        ("command not found: uvx", False),
+    ],
+)
+def test_the_way_back_is_told_only_where_something_of_the_project_may_be_missing(
+    land: Land, said: str, is_told: bool
+) -> None:
+    assert bool(way_back(land.server("npx -y some-server"), said)) is is_told

@@ -23,10 +23,18 @@ _ORDERS = frozenset(
     }
 )
 _BEFORE_CODE = re.compile(r"-[A-Za-z]*[cem]|--eval|--print")  # what follows is code, or the name of a module
-# What programs say that look in vain for something of the project.
+# What programs say that look in vain for something of the project: a file or a folder, but no browser or command.
+_THING = (
+    r"\b(?:files?|director(?:y|ies)|folders?|paths?|projects?|config\w*|repositor(?:y|ies)|workspaces?|modules?)\b"
+    r"|\.(?:json|ya?ml|toml|[cm]?[jt]s|py|db|md|env)\b|(?:^|[\s'\"`(:])\.{1,2}/"
+)
+_LACKS = (
+    r"not found|(?:can ?not|can't|could not|couldn't|unable to) (?:find|open|read|locate|load)|does not exist"
+    r"|doesn't exist|is missing"
+)
 _MISSES = re.compile(
-    r"no such file|not found|not a (?:valid )?git repository|\bENOENT\b|(?:can ?not|can't|could not|couldn't|unable to)"
-    r" (?:find|open|read|locate|load)|does not exist|doesn't exist|is missing",
+    rf"no such file|not a (?:valid )?git repository|\bENOENT\b|(?:{_LACKS})[^\n]{{0,200}}(?:{_THING})"
+    rf"|(?:{_THING})[^\n]{{0,200}}(?:{_LACKS})",
     re.IGNORECASE,
 )
 
