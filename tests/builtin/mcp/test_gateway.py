@@ -203,6 +203,10 @@ def test_search_finds_tools_of_all_servers(stage: Stage) -> None:
     assert "not known yet: c" in text
 
 
+def test_a_search_for_nothing_says_which_argument_it_takes(stage: Stage) -> None:
+    assert "in `tool`" in _text(stage, _gateway_only("a"), action="search", query="tickets")
+
+
 def test_status_and_login(stage: Stage) -> None:
     host = MemoryMcpHost([server("a", tool_info("find"), state="needs login", reason="its token has expired")])
 

@@ -77,6 +77,8 @@ class Gateway:
     async def _search(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
         from kaa.builtin.tool_search.index import find  # lazy, as all below: few conversations use it
 
+        if not arguments.tool.strip():
+            raise ToolError("search takes what to look for in `tool`: words that the tool's name or description has.")
         views = [await self._known(arguments.server, context)] if arguments.server else usable(self._host)
         schemas = [tool.tool.schema for view in views for tool in self._tools.of_server(view.name).values()]
         found = await asyncio.to_thread(find, arguments.tool, schemas, _MOST_FOUND)
