@@ -12,7 +12,7 @@ _NOTE = re.compile(
     r"\[(?:Lines \d|Showing lines \d|The last |Line \d+ is longer|The file is empty|\d+ background process|Process \d+:"
     r"|Meanwhile, not by this command|stopped at \d|the search took|long lines cut|\d+ of \d+ (?:lines|names) shown)"
     r"|Command (?:exited with code|was ended by signal|timed out after|aborted)"
-    r"|(?:Interrupted|Stopped) by the user before"
+    r"|(?:Interrupted|Stopped) by the user before|It finished\. The user stopped the run"
 )
 _SANDBOX = "[sandbox] "
 _NEW_ERROR = "[new error] "
@@ -42,8 +42,8 @@ def take_apart(text: str) -> ResultText:
         lines = lines[: len(lines) - len(advice)]
         if not lines or not all(map(_is_note, lines)):
             break
-        blocked[:0] = [line.removeprefix(_SANDBOX) for line in lines if line.startswith(_SANDBOX)]
-        notes[:0] = [_without_brackets(line) for line in lines if not line.startswith(_SANDBOX)] + advice
+        blocked[:0] = [line.removeprefix(_SANDBOX) for line in lines if line.startswith(_SANDBOX)] + advice
+        notes[:0] = [_without_brackets(line) for line in lines if not line.startswith(_SANDBOX)]
         rest = before
     return ResultText("" if rest == _NO_OUTPUT else rest, notes, blocked)
 
