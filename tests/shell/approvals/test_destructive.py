@@ -298,6 +298,7 @@ def test_the_question_says_that_undo_restores_only_a_part_of_what_kaa_did_not_re
     assert isinstance(verdict, Doubtful)
     assert verdict.warning == (
         "deletes data, and /undo may restore only a part: kaa has not read 18,556 files of the project yet"
+        " (checkpoints.waitForAllFiles has commands wait for that)"
     )
 
 

@@ -80,5 +80,8 @@ def _restored_in_part(loss: Loss, unread: int) -> Loss:
     if not unread:
         return loss
     files = counted(unread, "file")
-    said = f"{loss.sentence}, and /undo may restore only a part: kaa has not read {files} of the project yet"
+    said = (
+        f"{loss.sentence}, and /undo may restore only a part: kaa has not read {files} of the project yet"
+        " (checkpoints.waitForAllFiles has commands wait for that)"
+    )
     return msgspec.structs.replace(loss, sentence=said)
