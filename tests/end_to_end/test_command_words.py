@@ -32,7 +32,7 @@ def test_other_commands_say_where_options_belong(kaa: Kaa, arguments: tuple[str,
     finished = kaa.run(*arguments)
 
     assert finished.code == 2
-    assert f"write kaa {word} …" in finished.err
+    assert f"its options come after it: kaa {word} …" in finished.err
     assert f"-- {word} …" in finished.err
 
 

@@ -156,6 +156,6 @@ def test_the_user_learns_once_that_a_model_takes_no_images(seeing: Callable[[Wir
     stage.play(scene, _opened())
 
     assert _with_images(stage) == [False, False]
-    assert [notice for notice in stage.notices if "does not take images" in notice] == [
-        "acme/one does not take images: it gets a note in place of each image"
+    assert [notice for notice in stage.notices if "cannot see images" in notice] == [
+        "acme/one cannot see images; it gets a note instead"
     ]

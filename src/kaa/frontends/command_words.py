@@ -36,8 +36,8 @@ def command_first(
             break
         given = " ".join(options)
         parser.error(
-            f"{word} is a command, and {given} stands before it: write kaa {word} …, with the options of kaa {word}"
-            f" behind it; for a message that begins so: kaa {given} -- {word} …"
+            f"{word} is a command, and its options come after it: kaa {word} …"
+            f" (To send this as a message: kaa {given} -- {word} …)"
         )
     return arguments
 

@@ -11,7 +11,7 @@ _BLOCKED = (
     "kaa does not send images to models, because the setting images.blockImages is true: "
     "the model gets a note in place of each image"
 )
-_UNSUPPORTED = "{model} does not take images: it gets a note in place of each image"
+_UNSUPPORTED = "{model} cannot see images; it gets a note instead"
 
 
 class BlockedImages:

@@ -104,8 +104,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             way = "" if self.kind != "protected" else f" {_BY_TOOL if self.what else _OUTSIDE}"
             return visible(f"{self._reason}{way}")
         return visible(
-            f"kaa moved {self.what} to {self.kept_as}: {self._danger}. A command made it, or the user or another"
-            f" program did meanwhile. ({self.way_back} puts it back, outside the sandbox.)"
+            f"kaa moved {self.what} to {self.kept_as}: {self._danger}. Either a command or the user changed"
+            f" it. ({self.way_back} puts it back, outside the sandbox.)"
         )
 
     @property

@@ -17,6 +17,7 @@ from kaa.shell.approvals.grammar import SimpleCommand, Words
 from kaa.shell.approvals.places import absolute
 from kaa.shell.approvals.programs import program_name
 from kaa.shell.approvals.reach import behind_options_of_ssh
+from kaa.shell.approvals.remotes import IS_HERE
 from kaa.shell.approvals.transfers import objection_to_transfer
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.protocol import Links, Start
@@ -328,6 +329,8 @@ def _hidden_of_client(command: SimpleCommand, program: str, root: str, *, moves:
     if reason := _works_elsewhere(name, words, moves=moves):
         return reason
     if unknown := _unknown(name, words, root):
+        if unknown.endswith(IS_HERE):
+            return unknown
         return f"kaa cannot judge which programs and files `{program} {unknown}` uses"
     if name in _COPYING and (executed := next((word for word in words if is_executed(word, root)), None)):
         return f"other programs execute {executed}"

@@ -16,6 +16,9 @@ _SCHEMES_OF_GIT = frozenset({"git", "http", "https", "ssh"})
 _BY_NAME = frozenset({"fetch", "ls-remote", "pull", "push"})
 _MOST_CONFIGURATION = 256 * 1024
 
+IS_HERE = " is no remote at a host, and may be a folder whose hooks would run"
+"""How a name is described that may be a repository on this machine."""
+
 
 def objection_to_repositories(subcommand: str, repositories: Sequence[str], root: str) -> str | None:
     """Return what of the repositories that git connects to may run programs here; None if all are at hosts.
@@ -29,7 +32,7 @@ def objection_to_repositories(subcommand: str, repositories: Sequence[str], root
         if (scheme := _SCHEME.match(repository)) and scheme["scheme"] not in _SCHEMES_OF_GIT:
             return f"{repository}, for which it runs git-remote-{scheme['scheme']}"
         if subcommand not in _BY_NAME and not _is_at_host(repository, root):
-            return f"{repository}, which may be a repository with its own hooks"
+            return f"{repository}{IS_HERE}"
     if subcommand not in _BY_NAME:
         return None
     configuration = tuple(configuration_of(root))
@@ -39,7 +42,7 @@ def objection_to_repositories(subcommand: str, repositories: Sequence[str], root
     names = repositories or _defaults(configuration)
     for name in names:
         if not all(_is_at_host(address, root) for address in addresses.get(name, [name])):
-            return f"{name}, which is not a remote on a host and may be a repository with its own hooks"
+            return f"{name}{IS_HERE}"
     return None
 
 

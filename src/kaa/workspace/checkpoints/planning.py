@@ -21,8 +21,8 @@ from kaa.workspace.checkpoints.plans import CertainPart, FileConflict, FileDiffe
 
 _NOT_KEPT = "its content was not kept, as it is too large or no regular file"
 _UNREAD = (
-    "kaa had not read it before it changed: set checkpoints.waitForAllFiles to true in settings.json, or let "
-    ".gitignore leave large folders out"
+    "kaa had not read it before it was changed or deleted: set checkpoints.waitForAllFiles to true in settings.json,"
+    " or let .gitignore leave large folders out"
 )
 _OUTSIDE = "its folder may not be written by this kaa: add it with --add-dir"
 _BETWEEN = "changed by someone else in between"

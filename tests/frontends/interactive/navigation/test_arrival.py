@@ -15,7 +15,7 @@ def test_what_was_done_is_one_notice_and_what_was_not_others() -> None:
 
     assert list(restored_files(arrived(result))) == [
         ("Restored: a, d\nRecreated: b\nDeleted: c", "info"),
-        ("Left unchanged:\ne: it was changed", "warning"),
+        ("Not restored:\ne: it was changed", "warning"),
         (
             "Failed:\nf: no space\nThe conversation did not move. Repeat the command when the cause is fixed, or "
             "select “The conversation only” there to continue without these files.",
@@ -61,7 +61,7 @@ def test_of_many_files_that_were_kept_the_first_are_named_and_each_reason_once()
     ((text, _),) = restored_files(arrived(result))
 
     assert text.splitlines() == [
-        "Left unchanged:",
+        "Not restored:",
         "f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 29,990 more files: not read",
         "g: changed",
     ]

@@ -17,7 +17,7 @@ def test_what_stays_comes_before_the_files_of_which_there_may_be_many() -> None:
     lines = visible(PlanView(make_context(), _PLAN, "These would be:").lines(60))
 
     assert lines == [
-        "Left unchanged:",
+        "Not restored:",
         " • b.py: changed since by someone else",
         "These would be:",
         " restored   src/long/path/of/a.py +12 -3",
@@ -61,7 +61,7 @@ def test_many_files_are_counted() -> None:
     lines = visible(PlanView(make_context(), RestorePlan(steps, lost), "kaa would change these files:").lines(200))
 
     assert lines[:3] == [
-        "Left unchanged:",
+        "Not restored:",
         " • f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 29,990 more files: not read",
         "kaa would change these files:",
     ]

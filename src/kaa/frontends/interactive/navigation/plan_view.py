@@ -46,7 +46,7 @@ class PlanView:
     def _parts(self, width: int) -> Iterator[list[str]]:
         palette, glyphs = self._context.palette, self._context.glyphs
         if self._plan.conflicts:
-            yield wrap([("Left unchanged:", palette["warning"])], width)
+            yield wrap([("Not restored:", palette["warning"])], width)
             for paths, reason in by_reason(self._plan.conflicts, one_line):
                 text = f"{paths}: {squeezed(reason)}"
                 yield wrap(

@@ -51,7 +51,7 @@ def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
     if partial := [step.path for step in there.files.done if step.is_partial]:
         yield f"As someone else left them between two changes of kaa's: {named(partial)}", "warning"
     if there.files.kept:
-        yield f"Left unchanged:\n{_reasons(there.files.kept)}", "warning"
+        yield f"Not restored:\n{_reasons(there.files.kept)}", "warning"
     if there.files.reduced:
         yield f"Restored in part:\n{_reasons(there.files.reduced)}", "warning"
     if there.files.failed:
