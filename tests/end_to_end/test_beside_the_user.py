@@ -6,6 +6,7 @@ The guard accepts files that the user makes then (`tests/workspace/sandbox/test_
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -118,3 +119,23 @@ def test_a_checkout_by_hand_is_told_on_the_screen_and_blames_no_command(seat: Se
 def _unwrapped(screen: Screen) -> str:
     """What is on the screen, without the ends and beginnings of lines."""
     return re.sub(r"\s*\n\s*", " ", screen.text())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_found_during_a_command_that_ends_with_kaa_is_told(kaa: Kaa, number: signal.Signals) -> None:
+    (kaa.project / "sub").mkdir()
+    file = kaa.project / "sub" / ".envrc"
+
+    with ModelServer([call("bash", command="touch runs; exec sleep 1000")]) as server:
+        kaa.use(server, "openai-completions")
+        with kaa.running("--approvals", "auto", "-p", "work") as process:
+            assert process.stderr is not None
+            _wait_for(kaa.project / "runs")
+            file.write_text("mine")
+            while file.exists():
+                time.sleep(0.01)
+            process.send_signal(number)
+            told = process.stderr.read()
+
+    assert "restore it when no command runs" in told
+    assert not list(kaa.home.glob("moved-files/*.moved"))
