@@ -3,6 +3,7 @@
 Where nobody can be asked, because kaa was killed, the next kaa says what lies where.
 """
 
+import re
 import shlex
 import signal
 import subprocess
@@ -141,3 +142,22 @@ def test_after_a_kill_the_next_kaa_says_once_where_it_is(seat: Seat) -> None:
     assert again == ""
     subprocess.run(shlex.split(way_back), check=True)
     assert file.read_text() == "mine\n"
+
+
+def test_who_leaves_while_a_command_runs_reads_where_it_is(seat: Seat) -> None:
+    file = seat.project / "sub" / ".envrc"
+    file.parent.mkdir()
+    script = [call("bash", command="touch runs; exec sleep 1000"), say("Next.")]
+    with seat.open("--approvals", "auto", script=script, screen=_screen(), sandbox="") as terminal:
+        terminal.type("loop\r")
+        _wait_for(seat.project / "runs")
+        _save(file, "mine\n")
+        while file.exists():
+            time.sleep(0.01)
+        terminal.press("ctrl+d")
+        answer(terminal, "q")
+        terminal.wait_for_end()
+        told = re.sub(r"\s*\n\s*", " ", terminal.screen.text())
+
+    assert f"kaa moved {file}" in told
+    assert "restore it" in told

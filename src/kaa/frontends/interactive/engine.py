@@ -19,6 +19,7 @@ from kaa.core.messages import UserMessage
 from kaa.ext.asking import confirm
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.command_line import CommandLine, UsageError
+from kaa.frontends.delivery import deliver
 from kaa.frontends.interactive.attachments import with_mentioned
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.reporter import EngineListener, QuestionPresenter, Reporter
@@ -31,6 +32,7 @@ from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, SessionChoice
 from kaa.shell.safety import UnopenedWorkspace
 from kaa.shell.work_queue import WorkQueue
+from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ class Engine:
         self._reopen = reopen
         self._served: tuple[EngineListener, QuestionPresenter] | None = None
         self._post = post
+        self._is_closing = False
         options = msgspec.structs.replace(command_line.host_options(), stop_key="Esc")
         self._host = Host(options, Home.of(os.environ), os.environ, self._notify, self, self)
         self._workspace = self._adopted(opened)
@@ -198,7 +201,8 @@ class Engine:
         return await hand_over(self._host, self._open, self._server, sys.argv[1:], self.workspace.root)
 
     async def close(self) -> None:
-        """Stop what is under way and let go of everything."""
+        """Stop what is under way and let go of everything. The terminal is given back: what is told now is printed."""
+        self._is_closing = True
         if self._server is not None:
             self._server.close()
         try:
@@ -338,5 +342,8 @@ class Engine:
         self._notify(HostNotice(text))
 
     def _notify(self, notice: HostNotice) -> None:
+        if self._is_closing:
+            deliver(sys.stderr, f"kaa: {sanitize(notice.text)}\n")
+            return
         self._post(lambda: self._audience.show_notice(notice.text))
         self.refresh_status()  # what is told may change it: a job has ended
