@@ -13,6 +13,7 @@ from kaa.ext.permissions import Permissions
 from kaa.mcp.contents import ResourcePart
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import ToolInfo
+from kaa.shell.mcp import server
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.server import Timing
@@ -86,6 +87,25 @@ class TestStarting:
 
         assert how in str(failed.value)
         assert f"raise startupTimeoutSeconds for one in {tmp_path}/mcp.json" in str(failed.value)
+        await servers.close()
+
+    @in_loop
+    async def test_a_package_runner_has_the_time_of_a_download_at_later_starts_too(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first = Life(tmp_path)
+        servers = first.servers(command="uvx")
+        await servers.session("one", NOBODY)
+        await servers.close()
+        monkeypatch.setattr(server, "_DOWNLOAD_SECONDS", 0.03)
+        monkeypatch.setattr(server, "_START_SECONDS", 0.01)
+        life = Life(tmp_path)
+        life.prepared = lambda connection: setattr(connection, "is_silent", True)
+        servers = life.servers(command="uvx")
+
+        with pytest.raises(ServerUnavailableError, match=r"within 0\.03 seconds"):
+            await servers.session("one", NOBODY)
+
         await servers.close()
 
     @in_loop

@@ -323,8 +323,7 @@ class Server:
         """How long a start may take."""
         if (configured := self.configured.entry.startup_timeout_seconds) is not None:
             return configured
-        is_download = self.offer.manifest is None and runner_of(self.configured.entry)
-        return _DOWNLOAD_SECONDS if is_download else _START_SECONDS
+        return _DOWNLOAD_SECONDS if runner_of(self.configured.entry) else _START_SECONDS  # a new version comes any time
 
     def _limit(self) -> str:
         """What to do about a start that took too long."""
