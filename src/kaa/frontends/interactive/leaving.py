@@ -44,10 +44,9 @@ class Leaving:
             else:
                 self._end()
             return
-        said = "The model is still working." if self._activity.is_running else "Background work is still running."
         self._dialog = self._ui.lists.ask(
             "Leave kaa?",
-            f"{said} Keep it running without this terminal? kaa agents lists it, and kaa agents attach returns to it.",
+            "Keep it running without this terminal? kaa agents lists it, and kaa agents attach returns to it.",
             [
                 DialogChoice("l", "Leave it running", self.detach),
                 DialogChoice("q", "Stop it and leave", self._end),
