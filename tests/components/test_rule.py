@@ -76,6 +76,15 @@ class TestCursor:
         assert (found.description, found.globs, found.always) == ("How to release", (), False)
 
 
+def test_a_rule_of_windsurf_says_by_its_trigger_when_it_counts() -> None:
+    always = rule("trigger: always_on", "windsurf")
+    some = rule("trigger: glob\nglobs: *.ts", "windsurf")
+    manual = rule("trigger: manual", "windsurf")
+
+    assert (always.always, some.always, manual.always) == (True, False, False)
+    assert (some.globs, manual.globs) == (("**/*.ts",), ())
+
+
 @pytest.mark.parametrize(
     ("glob", "path", "expected"),
     [

@@ -1,8 +1,8 @@
 """Rules: Markdown files with instructions for all files or for some, as several agents have them.
 
 Sources, November 2026: `.claude/rules` in the documentation of Claude Code (field `paths`, which Cline has too),
-"Rules" in that of Cursor (fields `description`, `globs`, `alwaysApply`), and "path-specific instructions" in that of
-GitHub Copilot (field `applyTo`).
+"Rules" in that of Cursor (fields `description`, `globs`, `alwaysApply`) and of Windsurf (`trigger` instead of
+`alwaysApply`), and "path-specific instructions" in that of GitHub Copilot (field `applyTo`).
 """
 
 import fnmatch
@@ -15,9 +15,14 @@ import msgspec
 
 from kaa.components.frontmatter import Document, is_true, text_of
 
-RuleDialect: TypeAlias = Literal["claude", "cursor", "copilot"]
+RuleDialect: TypeAlias = Literal["claude", "cursor", "windsurf", "copilot"]
 
-_FIELDS: Final[Mapping[RuleDialect, str]] = {"claude": "paths", "cursor": "globs", "copilot": "applyTo"}
+_FIELDS: Final[Mapping[RuleDialect, str]] = {
+    "claude": "paths",
+    "cursor": "globs",
+    "windsurf": "globs",
+    "copilot": "applyTo",
+}
 """Which field has the globs."""
 
 
@@ -30,6 +35,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 _FOR_ALL_FILES: Final[Mapping[RuleDialect, Sequence[Sequence[str]]]] = {
     "claude": ([],),
     "cursor": (),
+    "windsurf": (),
     "copilot": (["**"], ["**/*"]),
 }
 
@@ -61,12 +67,13 @@ def rule_in(document: Document, dialect: RuleDialect) -> Rule:
     named = _globs_of(fields.get(_FIELDS[dialect]))
     for glob in named[:_MAX_GLOBS]:
         try:
-            globs += _alternatives(glob, anywhere=dialect == "cursor")
+            globs += _alternatives(glob, anywhere=dialect in ("cursor", "windsurf"))
         except ValueError as error:
             notes.append(f"the glob {glob[:80]!r} is ignored, because {error}")
     if len(named) > _MAX_GLOBS:
         notes.append(f"only the first {_MAX_GLOBS} of its globs are used")
-    always = is_true(fields.get("alwaysApply")) or named in _FOR_ALL_FILES[dialect]
+    trigger = text_of(fields.get("trigger")) if dialect == "windsurf" else ""
+    always = is_true(fields.get("alwaysApply")) or trigger == "always_on" or named in _FOR_ALL_FILES[dialect]
     description = text_of(fields.get("description"))
     return Rule(document.body, description, () if always else tuple(globs), always, tuple(notes))
 

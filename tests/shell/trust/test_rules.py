@@ -132,6 +132,21 @@ class TestRules:
             ContextFile(f"{ROOT}/.cursor/rules/test.mdc", "Mock nothing.", paths=("**/*.spec.ts",)),
         )
 
+    def test_those_of_windsurf_are_read(self, home: Home) -> None:
+        folder = "project/.windsurf/rules"
+        found = used(
+            home,
+            {
+                f"{folder}/all.md": "---\ntrigger: always_on\n---\nAll.",
+                f"{folder}/web.md": "---\ntrigger: glob\nglobs: src/*.ts\n---\nWeb.",
+            },
+        )
+
+        assert found.context_files == (
+            ContextFile(f"{ROOT}/.windsurf/rules/all.md", "All."),
+            ContextFile(f"{ROOT}/.windsurf/rules/web.md", "Web.", paths=("src/*.ts",)),
+        )
+
     def test_those_of_copilot_and_cline_are_read(self, home: Home) -> None:
         copilot, cline = "project/.github/instructions", "project/.clinerules"
         found = used(

@@ -21,7 +21,7 @@ ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "droid", "gemini"
 
 FOREIGN_AGENTS: Final[tuple[ForeignAgent, ...]] = get_args(ForeignAgent)
 
-Agent: TypeAlias = Literal["kaa", "agents", "cline", "copilot"] | ForeignAgent
+Agent: TypeAlias = Literal["kaa", "agents", "cline", "copilot", "windsurf"] | ForeignAgent
 """Whose format a file has. `agents`: what all agents share."""
 
 Kind: TypeAlias = Literal["skill", "command", "agent", "rule", "hook", "language server", "instructions", "MCP server"]
@@ -116,6 +116,7 @@ PROJECT_PLACES: Final = (
 RULE_PLACES: Final = (
     Place(".claude/rules", "rule", "claude"),
     Place(".cursor/rules", "rule", "cursor"),
+    Place(".windsurf/rules", "rule", "windsurf"),
     Place(".clinerules", "rule", "cline"),
     Place(".github/instructions", "rule", "copilot"),
 )

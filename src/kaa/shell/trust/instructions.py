@@ -44,7 +44,7 @@ _REPOSITORY = (".git", ".git/HEAD")
 Standing: TypeAlias = Literal["project", "above", "link", "stranger"]
 
 # The format of a rule; empty for a file without fields.
-RuleFormat: TypeAlias = Literal["", "claude", "cursor", "copilot"]
+RuleFormat: TypeAlias = Literal["", "claude", "cursor", "windsurf", "copilot"]
 
 
 class InstructionFile(msgspec.Struct, frozen=True):

@@ -35,7 +35,7 @@ def rules_in(found: Found, root: str) -> FoundRules:
             above = posixpath.normpath(posixpath.join(root, file.place.folder, "..", ".."))
             way = "" if above == posixpath.normpath(root) else posixpath.relpath(root, above)
             agent = file.place.agent
-            rule: RuleFormat = agent if agent in ("cursor", "copilot") else "claude"
+            rule: RuleFormat = agent if agent in ("cursor", "windsurf", "copilot") else "claude"
             files.append(InstructionFile(path, file.path, data, "project", rule=rule, way=way))
     if len(files) > _MAX_RULES:
         notices.append(f"{len(files)} rules were found: only the first {_MAX_RULES} are used")
