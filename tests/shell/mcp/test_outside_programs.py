@@ -48,7 +48,7 @@ class Machine:
             else:
                 self.write(path, text, 0o755)
 
-    def code(self, command: str, cwd: str = "") -> dict[str, str]:
+    def code(self, command: str, cwd: str = "", env: Mapping[str, str] | None = None) -> dict[str, str]:
         """Of a command line whose words are separated by ` ; `, or else by blanks."""
         line = command.replace("HOME", str(self.home))
         name, *arguments = line.split(" ; ") if " ; " in line else line.split()
@@ -57,7 +57,7 @@ class Machine:
         place = Place(
             Home(self.home / "kaa"), {"HOME": str(self.home), "PATH": path}, str(self.project), SandboxOptions
         )
-        entry = ServerEntry(command=name, args=tuple(arguments), cwd=cwd)
+        entry = ServerEntry(command=name, args=tuple(arguments), cwd=cwd, env=dict(env or {}))
         return code_of(ConfiguredServer("one", entry, Source("/file", "user"), "digest"), place)
 
     def notices(self, command: str, changed: str, cwd: str = "") -> bool:
@@ -322,6 +322,7 @@ def test_a_shim_that_an_entry_names_loads_what_the_version_of_the_home_loads(mac
 
 SAYS_PATH = 'export PATH="$HOME/dev/acme:$PATH"\n'.replace("$HOME/dev", "PROJECT")
 SOURCES = "[ -f PROJECT/acme/index.js ] && . PROJECT/acme/index.js\n"
+_NAMES = "import pathlib; runpy.run_path(pathlib.Path.home().parent / 'project' / 'tools' / 'say.py')"
 
 
 @pytest.mark.parametrize(
@@ -403,3 +404,71 @@ def test_startup_files_of_other_programs_do_not_matter(machine: Machine, command
     )
 
     assert machine.code(command) == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("node HOME/own/build/index.js", {"own/build/index.js": 'import "../lib/x.mjs"', "own/lib/x.mjs": _NAMES}),
+        ("node HOME/own/bin/x.js", {"own/bin/x.js": "require('..')", "own/index.js": _NAMES}),
+        (
+            "sh HOME/own/bin/x.sh",
+            {"own/bin/x.sh": 'cd "$(dirname "$0")/.." && sh lib/run.sh', "own/lib/run.sh": _NAMES},
+        ),
+        (
+            "python3 HOME/own/bin/x.py",
+            {"own/bin/x.py": "sys.path.insert(0, str(Path(__file__).parent.parent / 'lib'))", "own/lib/x.py": _NAMES},
+        ),
+        ("ruby HOME/own/bin/x.rb", {"own/bin/x.rb": "require_relative '../lib/x'", "own/lib/x.rb": _NAMES}),
+        ("python3 HOME/own/server.py", {"own/server.py": "from a.b.say import x", "own/a/b/say.py": _NAMES}),
+        ("php HOME/own/artisan mcp", {"own/artisan": "#!/usr/bin/php\n", "own/app/Mcp/Say.php": _NAMES}),
+        (
+            "node HOME/own/build/x.js",
+            {"own/package.json": "{}", "own/build/x.js": 'import "#say"', "own/tools/say.js": _NAMES},
+        ),
+    ],
+)
+def test_the_whole_package_of_a_script_outside_counts(machine: Machine, command: str, files: Mapping[str, str]) -> None:
+    machine.write(machine.project / "tools/say.py", "")
+    machine.install(files)
+
+    assert str(machine.project / "tools/say.py") in machine.code(command)
+
+
+@pytest.mark.parametrize("name", ["PYTHONPATH", "NODE_PATH", "RUBYLIB", "ACME_CONFIG_DIR"])
+def test_a_folder_that_a_variable_names_counts(machine: Machine, name: str) -> None:
+    machine.write(machine.project / "tools/say.py", "")
+    machine.install({"own/ours/__main__.py": _NAMES})
+
+    assert machine.code("python3 -m ours", env={name: f"{machine.home}/own"})
+    assert not machine.code("python3 -m ours", env={"DATA_DIR": f"{machine.home}/own"})
+
+
+@pytest.mark.parametrize("words", ["--config-dir HOME/own", "--plugins=HOME/own"])
+def test_a_folder_with_settings_counts(machine: Machine, words: str) -> None:
+    machine.write(machine.project / "tools/say.py", "")
+    machine.install({"own/settings.yaml": "load: [~/../project/tools/say.py]", ".local/bin/ours": "#!/bin/sh\n"})
+
+    assert machine.code(f"ours {words}")
+    assert not machine.code(f"ours --data-dir {words.partition('HOME')[2]}")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"own/server.py": "", "other/x.py": _NAMES},
+        {"own/server.py": "", "own/tests/test_x.py": _NAMES, "own/docs/x.py": _NAMES, "own/.git/x.py": _NAMES},
+        {"own/server.py": "", "own/node_modules/x/index.js": _NAMES, "own/.venv/x.py": _NAMES},
+        {"own/server.py": "import acme.index", "own/acme/index.js": "open('src/acme_mcp/server.py')"},
+        {"own/pyproject.toml": "[project]\nname = 'own'", "own/server.py": "", "own/src/app.py": "print('acme')"},
+        {"own/pyproject.toml": "", "own/server.py": "", "own/src/cli.py": "x = 'project'; y = 'acme/index.js'"},
+    ],
+)
+def test_a_server_whose_package_names_nothing_of_the_project_needs_no_approval(
+    machine: Machine, files: Mapping[str, str]
+) -> None:
+    machine.write(machine.project / "tools/say.py", "")
+    machine.write(machine.project / "src/app.py", "")
+    machine.install(files)
+
+    assert not machine.code("python3 HOME/own/server.py")

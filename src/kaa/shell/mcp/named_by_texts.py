@@ -24,6 +24,7 @@ _INTRODUCES = re.compile(r"""(?:(?:^|[\s;&|({])(?:cd|pushd|in|-(?!y\s|-yes\s)[\w
 _JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
 # Programs that work on any project read these.
 _READ = re.compile(r"(?:package(?:-lock)?|[tj]sconfig[\w.-]*|composer|deno|lerna|turbo|nx|renovate)\.json")
+_HOMES = frozenset({"home", "HOME", "homedir", "expanduser", "USERPROFILE", "user_home", "homeDir"})
 _IMPORTS = re.compile(r"\b(?:from|import|require|use|load)\s+$")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".lua")  # that programs add to what they load
 _MAX_BEFORE = 60  # characters
@@ -122,7 +123,9 @@ class _Naming:
         for path in paths:
             yield from self._code_in(path) if path in whole else self._file(path)
         for one in read:
-            yield from self._below(one, (*self._folders, *self._near, *self._others()))
+            # Of a whole package, most texts are about anything else than what it loads.
+            others = () if one.text.is_of_package else (*self._near, *self._others())
+            yield from self._below(one, (*self._folders, *others))
         for folder in whole:
             for path in filter(os.path.isfile, (os.path.join(folder, name) for name in MANIFESTS)):
                 text = Text(path, os.fsdecode(text_of(path, _MAX_MANIFEST_BYTES)))
@@ -161,10 +164,18 @@ class _Naming:
                 if same < own or (same == own and not names.is_path(parts[number - own + 1].start, part.end)):
                     continue
                 path, count = names.walked(root, number + 1)
+                if names.text.is_of_package and same == own and not self._is_sure(names, number - own, path):
+                    continue
                 last, behind = number + count, parts[number + count + 1 : number + count + 2]
                 is_joined = bool(behind) and names.content[parts[last].end : behind[0].start] == "/"
                 if not (is_joined and is_data(behind[0].name)):  # one that is not there yet
                     yield path
+
+    def _is_sure(self, names: _Read, before: int, path: str) -> bool:
+        """Whether the name of a root alone means it: behind a word for the home, or if it leads to a program."""
+        return (before >= 0 and names.parts[before].name in _HOMES) or (
+            os.path.isfile(path) and has_name_of_program(path)
+        )
 
     def _below(self, names: _Read, folders: Sequence[str]) -> Iterator[str]:
         """What names lead to below folders, of which no name stands before them."""

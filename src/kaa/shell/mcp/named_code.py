@@ -127,6 +127,11 @@ def is_data(path: str) -> bool:
     return _DATA.fullmatch(path) is not None and LISTS_OF_PACKAGES.fullmatch(path) is None
 
 
+def is_loaded_from(variable: str) -> bool:
+    """Whether programs may load code from a folder that a variable of this name has."""
+    return _OF_DATA.fullmatch(variable) is None
+
+
 def _has_manifest(folder: str) -> bool:
     is_there = any(os.path.exists(f"{folder}/{one}") for one in MANIFESTS)
     return is_there or bool(glob(f"{escape(folder)}/*.??proj")) or _has_index(folder)
@@ -220,7 +225,7 @@ class _Line:
 
     def _of_variables(self) -> Iterator[tuple[str, _Role]]:
         for name, value in self._line.variables.items():
-            is_loaded = _OF_DATA.fullmatch(name) is None
+            is_loaded = is_loaded_from(name)
             for one in _parts(value):
                 if is_path(one) or (is_loaded and not one.isdigit()):
                     yield one, "code" if is_loaded else "data"

@@ -19,8 +19,17 @@ from kaa.shell.mcp.executed_words import executed, is_container
 from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
 from kaa.shell.mcp.long_texts import around_names
 from kaa.shell.mcp.named_by_texts import named_by_texts
-from kaa.shell.mcp.named_code import MANIFESTS, is_data, named_code
-from kaa.shell.mcp.outside_texts import PART, Text, code_in, with_values, without_comments, without_data
+from kaa.shell.mcp.named_code import MANIFESTS, is_data, is_loaded_from, named_code
+from kaa.shell.mcp.outside_texts import (
+    PART,
+    Text,
+    code_in,
+    code_of_package,
+    package_around,
+    with_values,
+    without_comments,
+    without_data,
+)
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
 from kaa.shell.mcp.runners import is_path
@@ -52,6 +61,10 @@ _OF_DISTRIBUTION = ("/bin", "/sbin", "/lib", "/usr/bin", "/usr/sbin", "/usr/lib"
 _ENVIRONMENTS = (".venv", "venv", ".pixi/envs/*")
 _ROOTS_OF_CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda")
 _ATTACHED = re.compile(r"^-[A-Za-z](?=[~/])")  # `make -C/home/me/server`
+# Options with a folder that has what programs load, or settings with the paths of that.
+_WITH_SETTINGS = re.compile(
+    r"--?(?:[\w-]+-)?(?:config|configuration|settings|plugins?|modules?|extensions?|hooks)(?:-?(?:dir|directory|folder|home|path))?"
+)
 _MAX_PROGRAMS = 200
 _MAX_SCRIPT_BYTES = 64 * 1024
 _MAX_NAMES = 300  # that a script is searched for programs of the PATH
@@ -118,6 +131,8 @@ class _Programs:
         self._folders: dict[str, None] = {}  # that are executed, such as that of `npm --prefix`
         homes = (place.user_home, os.path.join(self._base, self._expanded(line.variables.get("HOME", self._home))))
         self._homes = tuple(dict.fromkeys(map(os.path.realpath, homes)))
+        self._packages: dict[str, None] = {}  # all of which may be loaded
+        self._is_of_package = False  # what is read now
 
     def loaded(self) -> Iterator[str]:
         words, (first, *others) = self._line.words, self._line.words
@@ -128,25 +143,44 @@ class _Programs:
         yield from self._started(" ".join(words[:1] if is_container(words) else words))
         numbers = executed(words, lambda word: os.path.exists(os.path.join(self._base, self._expanded(word))))
         for number, word in enumerate(() if is_container(words) else others, 1):
+            option = word.partition("=")[0] if word.startswith("-") else words[number - 1]
             for part in dict.fromkeys(filter(None, (word, *_SEPARATORS.split(word)))):
                 yield from self._of_word(part, is_executed=number in numbers)
+                if _WITH_SETTINGS.fullmatch(option) and is_path(part):
+                    self._packages[os.path.realpath(os.path.join(self._base, self._expanded(part)))] = None
         if any(_CONDA.fullmatch(os.path.basename(word)) for word in words):
             for environment in self._environments_of_conda(set(others)):
                 yield from self._written(folders_of_environment(environment))
-        values = self._line.variables.values()
-        for part in dict.fromkeys(part for value in values for part in (value, *_SEPARATORS.split(value))):
-            if is_path(part):
+        for name, value in self._line.variables.items():
+            for part in filter(is_path, dict.fromkeys((value, *_SEPARATORS.split(value)))):
                 yield from self._of_word(part, is_executed=False)
+                if is_loaded_from(name):
+                    self._packages[os.path.realpath(os.path.join(self._base, self._expanded(part)))] = None
         if self._line.cwd:
             self._folders[os.path.realpath(self._base)] = None
-        while self._folders:
-            folder, _ = self._folders.popitem()
-            for path in code_in(folder) if self._is_of_user(folder) else ():
-                yield from self._of_program(path)
+        for path, is_of_package in self._files_of_folders():
+            self._is_of_package = is_of_package
+            yield from self._of_program(path)
         lines = [Text(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word]
         if self.texts or not is_container(words):
             texts = [*self.texts, *(() if is_container(words) else lines)]
             yield from named_by_texts(texts, self._given, self._place, self._base)
+
+    def _files_of_folders(self) -> Iterator[tuple[str, bool]]:
+        """The files of the folders that are executed, and of packages, also of those that are found meanwhile.
+
+        With each comes whether nothing is known of it but that it lies in a package.
+        """
+        known: set[str] = set()
+        while self._folders or self._packages:
+            if self._folders:
+                folder, _ = self._folders.popitem()
+                yield from ((path, False) for path in code_in(folder) if self._is_of_user(folder))
+            else:
+                folder, _ = self._packages.popitem()
+                if folder not in known and self._is_of_user(folder):
+                    yield from ((path, True) for path in code_of_package(folder))
+                known.add(folder)
 
     def _of_word(self, word: str, *, is_executed: bool = True) -> Iterator[str]:
         word = _ATTACHED.sub("", word)
@@ -209,6 +243,8 @@ class _Programs:
                 if len(text) >= _MAX_SCRIPT_BYTES // 4:  # of characters with up to four bytes
                     text += "\n" + around_names(places[-1], len(os.fsencode(text)), self._projects)
                 yield from self._named_in_pieces(places[-1], text)
+                if self._is_of_user(os.path.dirname(places[-1])):
+                    self._packages[package_around(places[-1], text, self._is_of_user)] = None
 
     def _started(self, text: str) -> Iterator[str]:
         """What the files of the home load that the programs obey which a text starts."""
@@ -272,7 +308,7 @@ class _Programs:
         """What files outside load that a text names in pieces, or that lie beside it. The text itself is kept."""
         if sum(len(one.content) for one in self.texts) > _MAX_CHARACTERS:
             return
-        self.texts.append(Text(path, without_comments(path, text)))
+        self.texts.append(Text(path, without_comments(path, text), self._is_of_package))
         for one, is_beside in self.texts[-1].named_outside(self._home):
             real = os.path.realpath(one)
             if os.path.isfile(real):

@@ -2,11 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kaa.shell.mcp.code_files import entries, has_name_of_program
+from kaa.shell.mcp.code_files import entries, has_name_of_program, is_program
 from kaa.shell.mcp.executed_words import is_interpreter
+from kaa.shell.mcp.installed import PACKAGES
 from kaa.shell.mcp.named_code import MANIFESTS
 from kaa.shell.mcp.runners import package_of_runner
 from kaa.shell.mcp.shell_text import without_shell_comments
@@ -35,6 +36,14 @@ _ASSIGNED = re.compile(
     r"(?:^|[;&|])\s*(?:(?:export|local|readonly)\s+)?([A-Za-z_]\w*)=([^\s;&|`()]+)(?=[\s;&|]|$)", re.MULTILINE
 )
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_SETTINGS = re.compile(r".+\.(?:ya?ml|toml|ini|cfg|conf|env)|\.env")
+_OTHERS = re.compile(r"tests?|__tests__|docs?|examples?|fixtures|coverage")  # of a package, nobody executes these
+_LEADS_UP = re.compile(r"\.\.(?![.\w])|\.parent\b|\bdirname\s*\(\s*(?:os\.path\.|path\.)?dirname|from \.\.")
+_OF_WHOLE_PACKAGES = frozenset({*MANIFESTS, ".git"}) - {"__main__.py", "index.js"}  # which any folder of one may have
+_MAX_UP = 4  # folders above a script in which a manifest is looked for, with its own
+_MAX_WITHOUT_MANIFEST = 2
+_MAX_DEPTH = 4  # of folders in a package
+_MAX_OF_PACKAGE = 150  # files that are read of one
 _MAX_FILES = 60  # that are read of a folder
 _MAX_WORDS = 200  # of a statement
 _MAX_BESIDE = 2_000  # files beside a script
@@ -46,10 +55,12 @@ class Text(NamedTuple):
     Attributes:
         path: of the file; an absolute path.
         content: what it says.
+        is_of_package: whether nothing is known of it but that it lies in the package of a script.
     """
 
     path: str
     content: str
+    is_of_package: bool = False
 
     @property
     def is_code(self) -> bool:
@@ -139,6 +150,46 @@ def code_in(folder: str) -> Iterator[str]:
                 yield entry.path
             elif entry.is_dir(follow_symlinks=False) and (current != folder or entry.name == "src"):
                 pending.append(entry.path)
+
+
+def code_of_package(top: str) -> Iterator[str]:
+    """The code and settings in a folder and in those below it, however its files find each other; nearest first."""
+    pending, number = [(top, 0)], 0
+    while pending and number < _MAX_OF_PACKAGE:
+        current, depth = pending.pop(0)
+        for entry in entries(current):
+            if entry.is_file() and number < _MAX_OF_PACKAGE and (_is_read(entry.name) or is_program(entry)):
+                number += 1
+                yield entry.path
+            elif depth < _MAX_DEPTH and _holds_code(entry):
+                pending.append((entry.path, depth + 1))
+
+
+def package_around(script: str, text: str, is_own: Callable[[str], bool]) -> str:
+    """The folder of the package that a script is one of; that of the script if nothing says that it is larger.
+
+    Args:
+        script: its real path.
+        text: what it says.
+        is_own: whether all in a folder may belong to it.
+    """
+    folder = os.path.dirname(script)
+    above = [folder]
+    while len(above) < _MAX_UP and is_own(os.path.dirname(above[-1])):
+        above.append(os.path.dirname(above[-1]))
+    for one in above:
+        if any(os.path.exists(os.path.join(one, name)) for name in _OF_WHOLE_PACKAGES):
+            return one
+    return above[min(len(_LEADS_UP.findall(text)), len(above) - 1, _MAX_WITHOUT_MANIFEST)]
+
+
+def _is_read(name: str) -> bool:
+    return has_name_of_program(name) or name in MANIFESTS or _SETTINGS.fullmatch(name) is not None
+
+
+def _holds_code(entry: os.DirEntry[str]) -> bool:
+    is_left_out = entry.name.startswith(".") or _OTHERS.fullmatch(entry.name) is not None or entry.name in PACKAGES
+    return not is_left_out and entry.is_dir(follow_symlinks=False)
 
 
 def _names(folder: str) -> list[str]:
