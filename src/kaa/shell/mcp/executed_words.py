@@ -143,6 +143,16 @@ def may_be_executed(words: Sequence[str], exists: Callable[[str], bool]) -> froz
     return frozenset(found)
 
 
+def is_of_server_for_folders(word: str) -> bool:
+    """Whether a word names a server that works on the folders it gets."""
+    return not word.startswith("-") and _WORKS_ON_FOLDERS.search(_name(word)) is not None
+
+
+def is_option_of_data(option: str) -> bool:
+    """Whether an option has a folder or file that is worked on."""
+    return _WITH_DATA.fullmatch(option) is not None
+
+
 def _servers(words: Sequence[str], exists: Callable[[str], bool]) -> Iterator[int]:
     """The numbers of the words that may name a server: a program, the package of a runner, a script or a module."""
     yield 0

@@ -52,8 +52,7 @@ def writable_word(line: CommandLine, place: Place) -> str | None:
                 continue
             if (written := next((one for one in trail(path) if is_below(one, roots)), None)) is not None:
                 return written
-    executed = executed_in_container(line.words)
-    return executed if executed is not None and is_below(os.path.realpath(executed), roots) else None
+    return next((one for one in executed_in_container(line.words) if is_below(os.path.realpath(one), roots)), None)
 
 
 def _lent_to_container(words: Sequence[str], roots: Sequence[str]) -> Mapping[int, frozenset[str]]:
