@@ -568,3 +568,14 @@ def _empty(kaa: Kaa) -> str:
     file = kaa.home.parent / "empty.json"
     file.write_text("{}")
     return str(file)
+
+
+def test_a_server_without_a_sandbox_names_no_file_of_the_project_whether_it_is_there_or_not(
+    kaa: Kaa, model: ModelServer
+) -> None:
+    fields = entry(kaa, tools=[echo_tool()])
+    script = kaa.home.parent / "server" / "server.py"
+    script.write_text(f"PLUGIN = '{kaa.project}/plugin.py'\n{script.read_text()}")
+    write(kaa.home / "mcp.json", ours=fields | {"sandbox": False})
+
+    assert f"commands of the model can write {kaa.project}/plugin.py" in use(kaa, model, "ours", text="hello")

@@ -9,7 +9,8 @@ import pytest
 from kaa.shell.home import Home
 from kaa.shell.mcp.code import FILES, FOLDER, code_of, differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.outside_programs import file_named_outside
+from kaa.shell.mcp.place import CommandLine, Place
 from kaa.workspace.sandbox.options import SandboxOptions
 
 PACKAGES = "lib/python3.12/site-packages"
@@ -50,6 +51,16 @@ class Machine:
 
     def code(self, command: str, cwd: str = "", env: Mapping[str, str] | None = None) -> dict[str, str]:
         """Of a command line whose words are separated by ` ; `, or else by blanks."""
+        return code_of(*self._configured(command, cwd, env))
+
+    def file(self, command: str) -> str:
+        """A file with code that the texts of a command line name, whether it is there or not."""
+        server, place = self._configured(command)
+        return file_named_outside(CommandLine.of(server, place), place)
+
+    def _configured(
+        self, command: str, cwd: str = "", env: Mapping[str, str] | None = None
+    ) -> tuple[ConfiguredServer, Place]:
         line = command.replace("HOME", str(self.home))
         name, *arguments = line.split(" ; ") if " ; " in line else line.split()
         folders = [self.home / ".pyenv/shims", self.home / ".local/bin", self.home / "npm/bin"]
@@ -58,7 +69,7 @@ class Machine:
             Home(self.home / "kaa"), {"HOME": str(self.home), "PATH": path}, str(self.project), SandboxOptions
         )
         entry = ServerEntry(command=name, args=tuple(arguments), cwd=cwd, env=dict(env or {}))
-        return code_of(ConfiguredServer("one", entry, Source("/file", "user"), "digest"), place)
+        return ConfiguredServer("one", entry, Source("/file", "user"), "digest"), place
 
     def notices(self, command: str, changed: str, cwd: str = "") -> bool:
         """Whether a change of a file of the project changes the code of a server."""
@@ -472,3 +483,39 @@ def test_a_server_whose_package_names_nothing_of_the_project_needs_no_approval(
     machine.install(files)
 
     assert not machine.code("python3 HOME/own/server.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "runpy.run_path('HOME/../project/new.py')",
+        "sh ~/../project/new/run",
+        "f = Path.home().parent / 'project' / 'new.py'",
+        "join(base, 'project', 'acme', 'new.py')",
+        "import(process.env.HOME + '/../project/acme/new.mjs')",
+    ],
+)
+def test_code_that_is_not_there_yet_is_known_to_be_named(machine: Machine, text: str) -> None:
+    machine.install({"own/server.py": text})
+
+    assert "/new" in machine.file("python3 HOME/own/server.py")
+    for name in ("new.py", "new/run", "acme/new.py", "acme/new.mjs"):
+        machine.write(machine.project / name, "")
+    assert "/new" in machine.file("python3 HOME/own/server.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "open('HOME/../project/notes.md', 'a')",
+        "log = ~/../project/server.log",
+        "x = 'project', 'name', 'server.py'",
+        "fetch('https://example.com/project/new.js')",
+        "# see ~/../project/new.py",
+        "import project; project.new('x')",
+    ],
+)
+def test_what_is_no_code_of_a_project_is_not_taken_for_some(machine: Machine, text: str) -> None:
+    machine.install({"own/server.py": text})
+
+    assert not machine.file("python3 HOME/own/server.py")

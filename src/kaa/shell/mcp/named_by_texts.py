@@ -24,6 +24,7 @@ _INTRODUCES = re.compile(r"""(?:(?:^|[\s;&|({])(?:cd|pushd|in|-(?!y\s|-yes\s)[\w
 _JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
 # Programs that work on any project read these.
 _READ = re.compile(r"(?:package(?:-lock)?|[tj]sconfig[\w.-]*|composer|deno|lerna|turbo|nx|renovate)\.json")
+_JOINS = re.compile(r"""["'`]?\s*[/,+)]+\s*["'`]?/?""")  # between names that may be joined to a path
 _HOMES = frozenset({"home", "HOME", "homedir", "expanduser", "USERPROFILE", "user_home", "homeDir"})
 _IMPORTS = re.compile(r"\b(?:from|import|require|use|load)\s+$")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".lua")  # that programs add to what they load
@@ -49,12 +50,14 @@ class _Read(NamedTuple):
         content: what it says, without addresses and absolute paths.
         parts: the names.
         led: absolute paths in it that lead to what commands can write.
+        files: those of files where commands can make one, whether it is there or not.
     """
 
     text: Text
     content: str
     parts: list[_Part]
     led: list[str]
+    files: list[str]
 
     def walked(self, folder: str, number: int) -> tuple[str, int]:
         """See `walked`; of the parts from a number on."""
@@ -81,6 +84,17 @@ def named_by_texts(texts: Sequence[Text], given: Sequence[str], place: Place, ba
         base: the directory that it starts in.
     """
     yield from _Naming(place, base, texts).found(given)
+
+
+def files_in_texts(texts: Sequence[Text], place: Place, base: str) -> Iterator[str]:
+    """Paths of files with code that texts name in folders that commands can write, whether a file is there or not.
+
+    Args:
+        texts: those that the server executes or reads.
+        place: where it runs.
+        base: the directory that it starts in.
+    """
+    yield from _Naming(place, base, texts).files()
 
 
 class _Naming:
@@ -139,21 +153,54 @@ class _Naming:
         content = text.content if text.is_code else without_data(text.content)
         content = _URL.sub(lambda found: " " * len(found[0]), content)
         led: list[str] = []
+        files: list[str] = []
 
         def blanked(found: re.Match[str]) -> str:
             path = self._expanded(self._names.plain(found[0]))
-            if not os.path.lexists(path):
+            exists, real = os.path.lexists(path), os.path.realpath(path)
+            if is_below(real, self._roots) and not is_data(path) and not os.path.isdir(path):
+                files.append(path)
+            if not exists:
                 return found[0]
-            if is_below(real := os.path.realpath(path), self._roots):
+            if is_below(real, self._roots):
                 led.append(real)
             return " " * len(found[0])
 
         content = self._names.absolute.sub(blanked, content)
         parts = [_Part(*one) for one in islice(self._names.parts(content), most)]
-        return _Read(text, content, parts, led)
+        return _Read(text, content, parts, led, files)
+
+    def files(self) -> Iterator[str]:
+        """Paths of files with code below roots that texts name, whether something is there or not.
+
+        A command can make one, and take it away, between two looks.
+        """
+        for names in (self._read(text, _MAX_PARTS) for text in self._texts):
+            yield from names.files
+            for path, last in self._named(names):
+                if not os.path.isdir(path):
+                    yield from () if is_data(path) else (path,)
+                    continue
+                if last + 1 >= len(names.parts):
+                    continue
+                behind = names.parts[last + 1]
+                between = names.content[names.parts[last].end : behind.start]
+                is_joined = between == "/" or (
+                    _JOINS.fullmatch(between) is not None and has_name_of_program(behind.name)
+                )
+                if is_joined and not is_data(behind.name):
+                    yield os.path.join(path, behind.name)
 
     def _mentioned(self, names: _Read) -> Iterator[str]:
         """The deepest paths that names of roots, and those behind them, lead to."""
+        for path, last in self._named(names):
+            behind = names.parts[last + 1 : last + 2]
+            is_joined = bool(behind) and names.content[names.parts[last].end : behind[0].start] == "/"
+            if not (is_joined and is_data(behind[0].name)):  # one that is not there yet
+                yield path
+
+    def _named(self, names: _Read) -> Iterator[tuple[str, int]]:
+        """The deepest paths that exist, with the numbers of the last of their names."""
         parts = names.parts
         for number, part in enumerate(parts):
             for of_root, root in self._by_name.get(part.name, ()):
@@ -166,10 +213,7 @@ class _Naming:
                 path, count = names.walked(root, number + 1)
                 if names.text.is_of_package and same == own and not self._is_sure(names, number - own, path):
                     continue
-                last, behind = number + count, parts[number + count + 1 : number + count + 2]
-                is_joined = bool(behind) and names.content[parts[last].end : behind[0].start] == "/"
-                if not (is_joined and is_data(behind[0].name)):  # one that is not there yet
-                    yield path
+                yield path, number + count
 
     def _is_sure(self, names: _Read, before: int, path: str) -> bool:
         """Whether the name of a root alone means it: behind a word for the home, or if it leads to a program."""

@@ -18,7 +18,7 @@ from kaa.shell.mcp.deciding_files import chosen_versions
 from kaa.shell.mcp.executed_words import executed, is_container
 from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
 from kaa.shell.mcp.long_texts import around_names
-from kaa.shell.mcp.named_by_texts import named_by_texts
+from kaa.shell.mcp.named_by_texts import files_in_texts, named_by_texts
 from kaa.shell.mcp.named_code import MANIFESTS, is_data, is_loaded_from, named_code
 from kaa.shell.mcp.outside_texts import (
     PART,
@@ -100,6 +100,18 @@ def loaded_by_programs(line: CommandLine, place: Place, *, starts_there: bool = 
     built = (folder_that_is_built(path, said) for path in paths)
     compiled = any(loads_compiled(os.fsencode(text.content)) for text in programs.texts)
     return Loaded(paths, list(filter(None, dict.fromkeys(built))), compiled)
+
+
+def file_named_outside(line: CommandLine, place: Place) -> str:
+    """The path of a file with code, in a folder that commands can write, that scripts and settings outside name.
+
+    Empty if there is none. Whether the file is there does not matter: what has no sandbox would execute what a command
+    puts there for a moment.
+    """
+    programs = _Programs(line, place, starts_there=False)
+    for _ in programs.loaded():
+        pass
+    return next(files_in_texts(programs.texts, place, line.base(place.project)), "")
 
 
 class _Programs:

@@ -18,6 +18,7 @@ from kaa.mcp.parsing import cleaned
 from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
+from kaa.shell.mcp.outside_programs import file_named_outside
 from kaa.shell.mcp.own_folder import line_elsewhere, must_leave, way_back
 from kaa.shell.mcp.own_home import variables_of_home, with_users_home
 from kaa.shell.mcp.place import CommandLine, Place
@@ -224,7 +225,7 @@ def _refuse_writable(line: CommandLine, place: Place, admitted: Mapping[str, str
         ServerGoneError: it may.
     """
     try:
-        written = next(iter(admitted), None) or writable_word(line, place)
+        written = next(iter(admitted), None) or writable_word(line, place) or file_named_outside(line, place)
     except HiddenWordError as error:
         raise ServerGoneError(str(error)) from error
     if written:
