@@ -519,3 +519,38 @@ def test_what_is_no_code_of_a_project_is_not_taken_for_some(machine: Machine, te
     machine.install({"own/server.py": text})
 
     assert not machine.file("python3 HOME/own/server.py")
+
+
+@pytest.mark.parametrize(
+    ("command", "new"),
+    [
+        ("HOME/start ./acme/config.json", "fnmatch.py"),
+        ("HOME/dotenv -- /usr/bin/python3 acme/index.js", ".env"),
+        ("nodemon acme/index.js", "nodemon.json"),
+        ("vite-node acme/index.js", "vite.config.ts"),
+        ("honcho run node acme/index.js", ".env"),
+        ("nix develop -c node acme/index.js", "flake.nix"),
+        ("devbox run -- node acme/index.js", "devbox.json"),
+    ],
+)
+def test_a_new_file_that_decides_at_the_top_of_the_project_is_asked_about(
+    machine: Machine, command: str, new: str
+) -> None:
+    machine.write(machine.project / "acme/config.json", "{}")
+    machine.install({"start": '#!/bin/sh\nexec /usr/bin/python3 -m ours --config "$1"\n', "dotenv": "#!/bin/sh\n"})
+    before = machine.code(command)
+
+    (machine.project / new).write_text("")
+
+    assert before
+    assert f"new: {machine.project / new}" in differences(before, machine.code(command))
+
+
+def test_other_new_files_at_the_top_of_the_project_are_not(machine: Machine) -> None:
+    before = machine.code("python3 acme/src/acme_mcp/server.py")
+
+    for name in ("fnmatch.py", ".env", "notes.md"):
+        (machine.project / name).write_text("")
+
+    assert before
+    assert not differences(before, machine.code("python3 acme/src/acme_mcp/server.py"))

@@ -87,7 +87,8 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
             if not place.has_some(code, base):
                 return code
     named, loaded = list(named_code(line, place)), loaded_by_programs(line, place)
-    imports = named and imports_from_directory(line.words) and place.commands_can_write(base)
+    starts_python = (named and imports_from_directory(line.words)) or ((named or loaded.paths) and loaded.imports)
+    imports = starts_python and place.commands_can_write(base)
     return _code(line, named, loaded, place, files_of=base if imports else "")
 
 

@@ -29,6 +29,17 @@ _OF_PROGRAMS = (
     ("mix", r"mix\.(?:exs|lock)"),
     ("composer|php", r"composer\.(?:json|lock)"),
     ("mise|asdf", r"\.?mise(?:\.\w+)?\.toml|\.tool-versions"),
+    # They read variables from there: one of them can name code (`NODE_OPTIONS`).
+    (
+        r"dotenv|dotenvx|dotenv-cli|honcho|foreman|overmind|hivemind|op|infisical|doppler|mcp|pipenv|bunx?|direnv",
+        r"\.env(?:\.[\w.-]+)?|Procfile(?:\.\w+)?|\.infisical\.json|doppler\.ya?ml",
+    ),
+    ("nodemon", r"nodemon\.json"),
+    (r"vite|vitest|vite-node", r"vite(?:st)?\.config\.\w+"),
+    (r"nix|nix-shell|nix-build", r"(?:shell|default)\.nix|flake\.(?:nix|lock)"),
+    ("devbox", r"devbox\.(?:json|lock)"),
+    ("devenv", r"devenv\.(?:nix|yaml|lock)|devenv\.local\.nix"),
+    (r"bb|clj|clojure", r"bb\.edn|deps\.edn"),
 )
 _NEEDS_NONE = re.compile(r"(?:python|pypy)[\d.]*")
 CHOOSE_VERSIONS = re.compile(

@@ -54,6 +54,9 @@ _IMPORTS_FROM = re.compile(
     r"sys\.path|\bpath\s*\+?=|addsitedir|(?:PYTHON|NODE_|LOAD_|CLASS)PATH|\buse lib|\brequire|\bimport"
     r"|\bPATH\b\s*[+:]?=|\bset\b.*\bPATH\b|\b(?:fish_)?add_path\b|\bfish_user_paths\b"
 )
+_IMPORTS_HERE = re.compile(
+    r"\b(?:python|pypy)[\d.]*\b[^\n;|&]*?[\s\"',]-[A-Za-z]*[mc]\b|\b(?:uvicorn|gunicorn|hypercorn|lua(?:jit)?)\b"
+)
 _INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})  # nobody writes what is in there by hand
 _WRITTEN_BY_HAND = ("/usercustomize.py", "/sitecustomize.py")  # among these
 _INSTALLED_FOR_ALL = ("/usr/local",)  # where Python of Debian looks, besides its own place
@@ -78,11 +81,13 @@ class Loaded(NamedTuple):
         paths: links, and real paths of folders and files, that commands can write.
         built: folders among them that are built as a whole.
         loads_compiled: whether one may start a Python that loads compiled modules from beside their sources.
+        imports: whether one may start a Python or Lua that looks for modules in the current directory.
     """
 
     paths: list[str]
     built: list[str]
     loads_compiled: bool
+    imports: bool
 
 
 def loaded_by_programs(line: CommandLine, place: Place, *, starts_there: bool = True) -> Loaded:
@@ -99,7 +104,9 @@ def loaded_by_programs(line: CommandLine, place: Place, *, starts_there: bool = 
     said = {name for text in programs.texts for name in PART.findall(text.content)}
     built = (folder_that_is_built(path, said) for path in paths)
     compiled = any(loads_compiled(os.fsencode(text.content)) for text in programs.texts)
-    return Loaded(paths, list(filter(None, dict.fromkeys(built))), compiled)
+    started = (text for text in programs.texts if not text.is_of_package)
+    imports = any(_IMPORTS_HERE.search(text.content) for text in started)
+    return Loaded(paths, list(filter(None, dict.fromkeys(built))), compiled, imports)
 
 
 def file_named_outside(line: CommandLine, place: Place) -> str:
