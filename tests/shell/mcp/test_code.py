@@ -591,6 +591,45 @@ def test_a_folder_counts_that_a_text_enters_however_it_is_quoted(
     assert f"changed: {land.project}/{folder}/server.py" in differences(before, land.code_of(words))
 
 
+def test_a_question_names_every_change_and_what_is_new_first(land: Land) -> None:
+    for number in range(30):
+        land.write(f"tools/a{number:02}.py", "")
+    (land.project / "tools/z.py").symlink_to("helper.py")
+    before = land.code("python3 tools/server.py")
+    for number in range(30):
+        land.write(f"tools/a{number:02}.py", "changed")
+    land.write("tools/json.py", "")
+    (land.project / "tools/z.py").unlink()
+    (land.project / "tools/z.py").symlink_to("../../elsewhere/z.py")
+    (land.project / "tools/helper.py").unlink()
+
+    lines = differences(before, land.code("python3 tools/server.py"))
+
+    assert lines[:2] == [
+        f"new: {land.project}/tools/json.py",
+        f"changed: {land.project}/tools/z.py (link to ../../elsewhere/z.py)",
+    ]
+    assert lines[2:] == [
+        *(f"changed: {land.project}/tools/a{number:02}.py" for number in range(30)),
+        f"gone: {land.project}/tools/helper.py",
+    ]
+
+
+def test_a_first_question_names_all_code_of_a_large_server_by_its_folders(land: Land) -> None:
+    for number in range(100):
+        land.write(f"tools/lib/a{number}.py", "")
+    (land.project / "tools/z").symlink_to(land.elsewhere)
+    land.write("package.json", "")
+
+    lines = differences({}, land.code("python3 tools/server.py"))
+
+    assert f"{land.project}/tools (all code in this folder), 102 files" in lines
+    assert f"{land.project}/tools/z (link to {land.elsewhere})" in lines
+    assert f"{land.project}/package.json" in lines
+    assert len(lines) < 10
+    assert f"{land.project}/docs/notes.md" in differences({}, land.code("python3 docs/notes.md"))
+
+
 def test_code_of_another_project_in_which_commands_could_write_is_known(land: Land) -> None:
     other = land.elsewhere / "other"
     (other / "docs").mkdir(parents=True)

@@ -287,7 +287,10 @@ class TestCode:
         await servers.server("one").end()
         life.code = {"/project/server.py": "second", "/project/json.py": "new"}
 
-        with pytest.raises(ServerUnavailableError, match=r"changed since you approved it .changed: /project/server"):
+        with pytest.raises(
+            ServerUnavailableError,
+            match=r"changed since you approved it .new: /project/json.py; changed: /project/server",
+        ):
             await session.call("echo", {"text": "hi"})
         for _ in range(2):
             await servers.session("one", person)

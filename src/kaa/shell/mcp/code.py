@@ -8,8 +8,10 @@ import hashlib
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
+from kaa.builtin.amounts import counted
 from kaa.host.paths import is_below
 from kaa.shell.mcp.code_files import (
     BEGINNING,
@@ -46,7 +48,8 @@ MAX_BYTES = 512 * 1024 * 1024
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")  # as Python decodes other bytes
 _MAX_FILES = 20_000
 _MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
-_MAX_DIFFERENCES = 10
+_MAX_NAMED = 40  # files of code that was never approved
+_LINK = "link to "
 
 
 class CodeChangedError(ValueError):
@@ -93,18 +96,19 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
 
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """What changed, in lines."""
-    lines = [
-        *(f"changed: {path}" for path in now if path in before and before[path] != now[path]),
-        *(
-            f"{'new: ' if before else ''}{_said(path, now[path])}"
-            for path in now
-            if path not in before and (before or now[path] != BESIDE)
-        ),
+    """What changed, in lines: all of it, since an approval is about all. What is new comes first.
+
+    Of code that was never approved, a large folder stands for the files in it.
+    """
+    if not before:
+        return _summed_up({path: digest for path, digest in now.items() if digest != BESIDE})
+    changed = [path for path in now if path in before and before[path] != now[path]]
+    changed.sort(key=lambda path: not now[path].startswith(_LINK))  # a link can lead to anything
+    return [
+        *(f"new: {_said(path, now[path])}" for path in now if path not in before),
+        *(f"changed: {_said(path, now[path])}" for path in changed),
         *(f"gone: {path}" for path in before if path not in now),
     ]
-    more = len(lines) - _MAX_DIFFERENCES
-    return [*lines[:_MAX_DIFFERENCES], *([f"and {more} more"] if more > 0 else [])]
 
 
 def digest_of(content: bytes) -> str:
@@ -114,7 +118,7 @@ def digest_of(content: bytes) -> str:
 
 def link_text(leads_to: str) -> str:
     """What is said of a link instead of a digest."""
-    return f"link to {leads_to}"
+    return f"{_LINK}{leads_to}"
 
 
 def _code(
@@ -139,8 +143,27 @@ def _is_text(content: bytes, status: os.stat_result) -> bool:
     return content.startswith(BEGINNING) or (bool(status.st_mode & stat.S_IXUSR) and b"\0" not in content)
 
 
+def _summed_up(code: Mapping[str, str]) -> list[str]:
+    """All code in lines: of more than a few, without files in folders that are named with all that is in them."""
+    if len(code) <= _MAX_NAMED:
+        return [_said(path, digest) for path, digest in code.items()]
+    whole = tuple(path for path, digest in code.items() if digest in (FOLDER, MENTIONED))
+    inside = {
+        path: next((one for one in _up_to(os.path.dirname(path), "/") if code.get(one) in (FOLDER, MENTIONED)), "")
+        for path, digest in code.items()
+        if not digest.startswith(_LINK)
+    }
+    files = Counter(folder for path, folder in inside.items() if path not in whole)
+    return [
+        f"{_said(path, digest)}, {counted(files[path], 'file')}" if path in whole else _said(path, digest)
+        for path, digest in code.items()
+        if path in whole or not inside.get(path)
+    ]
+
+
 def _said(path: str, digest: str) -> str:
-    return f"{path} ({digest})" if digest in (FOLDER, FILES, MENTIONED, BESIDE) else path
+    is_told = digest in (FOLDER, FILES, MENTIONED, BESIDE) or digest.startswith(_LINK)
+    return f"{path} ({digest})" if is_told else path
 
 
 class _Code:

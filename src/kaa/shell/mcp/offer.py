@@ -14,6 +14,8 @@ from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.manifests import Manifests
 
+_MAX_NAMED = 10  # files, where nobody approves them
+
 
 class Offer:
     """What one server offers. Of one that is not approved, nothing is known.
@@ -198,7 +200,9 @@ class Offer:
                 asker, f"Start MCP server {name}{again}?", "\n".join((*lines, self._describe())), only_person=True
             )
         except NobodyToAskError as error:
-            raise ServerUnavailableError(f"{reason} ({'; '.join(lines[1:])}). {how}") from error
+            named = lines[1 : 1 + _MAX_NAMED]
+            more = [f"and {len(lines) - 1 - _MAX_NAMED} more"] if len(lines) - 1 > _MAX_NAMED else []
+            raise ServerUnavailableError(f"{reason} ({'; '.join((*named, *more))}). {how}") from error
         if not yes:
             self._declined_code = code
             raise ServerUnavailableError(f"{reason}. You declined it. {how}")

@@ -1,7 +1,7 @@
 """Dialogs for choices and texts that commands, tools and extensions ask for."""
 
-from kaa.ext.questions import Choice, Chosen, Dismissed, Editing, Entered, TextInput
-from kaa.frontends.interactive.dialogs.simple_questions import ChoiceDialog, TextDialog
+from kaa.ext.questions import Choice, Chosen, Confirmation, Confirmed, Dismissed, Editing, Entered, TextInput
+from kaa.frontends.interactive.dialogs.simple_questions import ChoiceDialog, ConfirmationDialog, TextDialog
 from tests.support.keyboard import keyboard_context, press, type_text
 from tests.support.painted import visible
 
@@ -63,3 +63,35 @@ def test_escape_dismisses_a_text() -> None:
         dialog.offer()
         press(dialog, "escape")
         assert answers == [Dismissed()]
+
+
+def test_what_only_a_person_may_permit_is_permitted_when_all_of_it_was_on_the_screen() -> None:
+    answers: list[Confirmed | Dismissed] = []
+    details = "\n".join(f"changed: /project/{number}.py" for number in range(200))
+    dialog = ConfirmationDialog(
+        keyboard_context(), Confirmation("Start it?", details, only_person=True), answers.append
+    )
+    dialog.offer()
+    first = "\n".join(visible(dialog.render(60)))
+
+    type_text(dialog, "y")
+
+    assert answers == []
+    assert "Scroll to the end to allow" in first
+    assert "No answer yet, read to the end" in "\n".join(visible(dialog.render(60)))
+    while not dialog.is_read:
+        press(dialog, "pagedown")
+        dialog.render(60)
+    type_text(dialog, "y")
+    assert answers == [Confirmed(yes=True)]
+
+
+def test_another_question_is_answered_before_it_was_read() -> None:
+    answers: list[Confirmed | Dismissed] = []
+    dialog = ConfirmationDialog(keyboard_context(), Confirmation("Go on?", "line\n" * 200), answers.append)
+    dialog.offer()
+    dialog.render(60)
+
+    type_text(dialog, "y")
+
+    assert answers == [Confirmed(yes=True)]

@@ -48,7 +48,7 @@ class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
 
 
 class ConfirmationDialog(QuestionDialog[Confirmed | Dismissed]):
-    """Asks for a yes. No is the first answer.
+    """Asks for a yes. No is the first answer. What only a person may permit must have been on the screen as a whole.
 
     Args:
         context: colours and keys.
@@ -60,16 +60,24 @@ class ConfirmationDialog(QuestionDialog[Confirmed | Dismissed]):
         self, context: Context, question: Confirmation, on_answer: Callable[[Confirmed | Dismissed], None]
     ) -> None:
         super().__init__(context, question.title, details_of(context, question.details), on_answer)
+        self._is_to_be_read = question.only_person
+        self.urge = "Scroll to the end to allow" if question.only_person else ""
 
     def _answering(self) -> DialogChoices:
         return DialogChoices(
             self._context,
             [
                 DialogChoice("n", "No", lambda: self._answer(Confirmed(yes=False))),
-                DialogChoice("y", "Yes", lambda: self._answer(Confirmed(yes=True))),
+                DialogChoice("y", "Yes", self._allow),
             ],
             on_cancel=lambda: self._answer(Dismissed()),
         )
+
+    def _allow(self) -> None:
+        if self._is_to_be_read and not self.is_read:
+            self.insist("No answer yet, read to the end")
+        else:
+            self._answer(Confirmed(yes=True))
 
 
 class TextDialog(QuestionDialog[Entered | Dismissed]):
