@@ -170,7 +170,7 @@ class _Line:
             if is_order(self._words, number):
                 continue
             if is_shell_text(word) and not self._exists(word):
-                yield from self._of_text(word, self._words[number + 1 :])
+                yield from self._of_text(word)
             elif self._directory is not None and number == self._directory.number:
                 yield from self._of_word(self._filled(word), self._role(number), [""])
             else:
@@ -199,15 +199,10 @@ class _Line:
                 if self._runs_code and not one.startswith("-"):
                     yield from ((path + ending, "data") for ending in _ENDINGS[1:])
 
-    def _of_text(self, text: str, arguments: Sequence[str]) -> Iterator[tuple[str, _Role]]:
-        """What a text of a shell or of another language names, also in the folders that it enters or names.
-
-        The words behind it are its `$0`, `$1` and so on. If it enters a folder that it computes, any of them may be it.
-        """
-        values = {str(number): one for number, one in enumerate(arguments)}
-        read = read_shell(text, {**self._variables, **values})
-        computed = arguments if any(re.search(r"[$`]", one) for one in read.entered) else ()
-        entered = [os.path.join(folder, one) for folder in self._folders[:1] for one in (*read.entered, *computed)]
+    def _of_text(self, text: str) -> Iterator[tuple[str, _Role]]:
+        """What a text of a shell or of another language names, also in the folders that it enters or names."""
+        read = read_shell(text, self._variables)
+        entered = [os.path.join(folder, one) for folder in self._folders[:1] for one in read.entered]
         yield from ((folder, "code") for folder in entered)
         names = list(
             dict.fromkeys((*_parts(self._filled(text)), *(one for word in read.words for one in _parts(word))))
