@@ -626,6 +626,49 @@ def test_a_first_question_names_all_code_of_a_large_server_by_its_folders(land: 
     assert f"{land.project}/docs/notes.md" in differences({}, land.code("python3 docs/notes.md"))
 
 
+@pytest.mark.parametrize(
+    ("program", "text", "arguments"),
+    [
+        ("sh -c", 'cd "$1" && exec python3 server.py', "x FOLDER"),
+        ("sh -c", "exec python3 $0/server.py", "FOLDER"),
+        ("bash -e -o pipefail -c", 'exec "$@"', "x python3 FOLDER/server.py"),
+        ("bash -c -e", 'cd "${2%/}"; exec python3 server.py', "x y FOLDER"),
+        ("env A=1 sh -ec", 'shift; cd "$1"; exec python3 server.py', "x y FOLDER"),
+        ("sh -c", 'for d in "$@"; do cd "$d" && exec python3 server.py; done', "x FOLDER"),
+        ("sh -c", 'run-it "$1"; . "$1"/server.py', "x FOLDER"),
+        ("sh -c", "exec python3 -P -c \"import os; os.chdir('$1')\"", "x FOLDER"),
+        ("zsh -c", "sh -c 'cd \"$1\"; exec python3 server.py' x $1", "x FOLDER"),
+        ("python3 -c", "import os, sys; os.chdir(sys.argv[1]); import server", "FOLDER"),
+        ("node -e", "process.chdir(process.argv[1]); require('./server.js')", "FOLDER"),
+        ("ruby -e", "Dir.chdir(ARGV[0]); load 'server.rb'", "FOLDER"),
+    ],
+)
+def test_a_folder_counts_that_a_text_gets_as_an_argument(land: Land, program: str, text: str, arguments: str) -> None:
+    land.write("mcp/server.py", "")
+    words = [*program.split(), text, *arguments.replace("FOLDER", "mcp").split()]
+    before = land.code_of(words)
+
+    land.write("mcp/server.py", "changed")
+
+    assert f"changed: {land.project}/mcp/server.py" in differences(before, land.code_of(words))
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ('exec npx -y @modelcontextprotocol/server-filesystem "$1"', "x docs"),
+        ('exec npx -y @modelcontextprotocol/server-filesystem "$@"', "x . docs"),
+        ('TOKEN=$(cat ~/token) exec uvx mcp-server-git --repository "$1"', "x docs"),
+    ],
+)
+def test_a_folder_is_data_if_a_text_gives_it_to_a_server_that_works_on_folders(
+    land: Land, text: str, arguments: str
+) -> None:
+    land.write("docs/x.py", "")
+
+    assert land.code_of(["sh", "-c", text, *arguments.split()]) == {}
+
+
 def test_code_of_another_project_in_which_commands_could_write_is_known(land: Land) -> None:
     other = land.elsewhere / "other"
     (other / "docs").mkdir(parents=True)

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from kaa.shell.mcp.code_files import has_name_of_program
 from kaa.shell.mcp.runners import is_path, package_of_runner
@@ -32,6 +33,17 @@ _WITH_DATA = re.compile(
 )
 # Options behind which an interpreter gets code or a module; what follows are arguments of that.
 _HAVE_CODE = re.compile(r"-[A-Za-z]*[mce]|--eval|--print|--exec|--module|--command")
+# Of programs that execute a text: the option, and the word, behind which it stands.
+_OF_TEXTS = (
+    (re.compile(r"(?:ba|da|z|k|mk|a|c|tc|fi)?sh"), re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")),
+    (re.compile(r"(?:python|pypy)[\d.]*"), re.compile(r"-[A-Za-z]*c")),
+    (re.compile(r"node|nodejs|deno|bun|tsx|ts-node|vite-node"), re.compile(r"-(?:[ep]|pe)|--eval|--print|eval")),
+    (re.compile(r"php[\d.]*"), re.compile(r"-r")),
+    (
+        re.compile(r"(?:perl|ruby|lua)[\d.]*|elixir|julia|Rscript|groovy|raku|guile"),
+        re.compile(r"-[A-Za-z]*[eE]|--eval"),
+    ),
+)
 # Options with a folder that is executed.
 _OF_FOLDERS = frozenset(
     (
@@ -86,6 +98,7 @@ def executed(words: Sequence[str], exists: Callable[[str], bool]) -> frozenset[i
     """
     found = {number for number, word in enumerate(words) if is_shell_text(word) and not exists(word)}
     found |= scripts(words, exists)
+    found |= {number for text in texts_with_arguments(words) for number in range(text + 1, len(words))}
     if (package := _package(words)) is not None:
         return frozenset({*range(package + 1), *found})
     if not runs_interpreter(words):
@@ -104,6 +117,21 @@ def scripts(words: Sequence[str], exists: Callable[[str], bool]) -> frozenset[in
         return frozenset()
     begins = (number for number, word in enumerate(words) if is_interpreter(word))
     return frozenset(one for begin in begins for one in _script(words, begin, exists))
+
+
+def texts_with_arguments(words: Sequence[str]) -> frozenset[int]:
+    """The numbers of the words that are texts of a shell or an interpreter. Those behind are its arguments."""
+    if is_container(words):
+        return frozenset()
+    found = set[int]()
+    for begin, word in enumerate(words):
+        option = next((one for program, one in _OF_TEXTS if program.fullmatch(os.path.basename(word))), None)
+        behind = range(begin + 1, len(words)) if option is not None else ()
+        given = next(
+            (number for number in behind if option is not None and option.fullmatch(words[number])), len(words)
+        )
+        found.update(islice((one for one in range(given + 1, len(words)) if words[one][:1] not in "-+"), 1))
+    return frozenset(found)
 
 
 def _package(words: Sequence[str]) -> int | None:

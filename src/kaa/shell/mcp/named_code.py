@@ -24,6 +24,7 @@ from kaa.shell.mcp.executed_words import (
     may_be_executed,
     runs_interpreter,
     scripts,
+    texts_with_arguments,
 )
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.runners import is_path, modules_of
@@ -154,6 +155,7 @@ class _Line:
     def __init__(self, line: CommandLine, place: Place, *, starts_there: bool) -> None:
         self._line = line
         self._words = line.words
+        self._place = place
         self._base = line.base(place.project)
         self._starts_there = starts_there
         self._directory = directory_of(line.words)
@@ -161,6 +163,7 @@ class _Line:
         self._scripts = scripts(line.words, self._exists)
         self._executed = executed(line.words, self._exists)
         self._may_be_executed = may_be_executed(line.words, self._exists)
+        self._texts = texts_with_arguments(line.words)
         self._runs_code = runs_interpreter(line.words) and not is_container(line.words)
         self._folders = ["", *folders_of_options(line.words)] if self._directory is None else [self._directory.path]
 
@@ -170,7 +173,7 @@ class _Line:
             if is_order(self._words, number):
                 continue
             if is_shell_text(word) and not self._exists(word):
-                yield from self._of_text(word)
+                yield from self._of_text(word, self._words[number + 1 :] if number in self._texts else ())
             elif self._directory is not None and number == self._directory.number:
                 yield from self._of_word(self._filled(word), self._role(number), [""])
             else:
@@ -181,6 +184,9 @@ class _Line:
             yield self._base, "package"
 
     def _role(self, number: int) -> _Role:
+        texts = [text for text in self._texts if text < number]
+        if texts and not self._is_whole(self._words[number]):
+            return "data" if self._is_data_of(min(texts), self._words[number]) else "code"
         is_executed = number in self._executed
         if is_executed and is_of_code(self._words, number):
             return "code"
@@ -199,9 +205,26 @@ class _Line:
                 if self._runs_code and not one.startswith("-"):
                     yield from ((path + ending, "data") for ending in _ENDINGS[1:])
 
-    def _of_text(self, text: str) -> Iterator[tuple[str, _Role]]:
+    def _is_whole(self, word: str) -> bool:
+        """Whether a word leads to a project as a whole, which is worked on unless a text enters it."""
+        real = os.path.realpath(os.path.join(self._base, os.path.expanduser(word)))
+        return real in (os.path.realpath(self._base), self._place.whole(real))
+
+    def _is_data_of(self, number: int, word: str) -> bool:
+        """Whether a text of a shell gives an argument only to programs that work on it."""
+        text, *arguments = self._words[number:]
+        read = read_shell(text, self._variables, arguments)
+        if any(word in one for one in (*read.entered, *read.values)) or "shift" in text:
+            return False
+        given = [(words, at) for words in read.commands for at, one in enumerate(words) if word in one]
+        return bool(given) and all(
+            words[at] == word and at not in executed(words, self._exists) | may_be_executed(words, self._exists)
+            for words, at in given
+        )
+
+    def _of_text(self, text: str, arguments: Sequence[str]) -> Iterator[tuple[str, _Role]]:
         """What a text of a shell or of another language names, also in the folders that it enters or names."""
-        read = read_shell(text, self._variables)
+        read = read_shell(text, self._variables, arguments)
         entered = [os.path.join(folder, one) for folder in self._folders[:1] for one in read.entered]
         yield from ((folder, "code") for folder in entered)
         names = list(

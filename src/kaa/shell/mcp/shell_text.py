@@ -6,7 +6,8 @@ is none of a shell gives words that lead nowhere.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.host.shell_grammar import parse
@@ -27,6 +28,7 @@ _PIECE = re.compile(
     r"'(?P<plain>[^']*)'|\$'(?P<escapes>(?:[^'\\]|\\.)*)'|\"(?P<quoted>(?:\$\([^)]*\)|[^\"\\]|\\.)*)\"|" + _COMPUTED,
     re.DOTALL,
 )
+_ALL_ARGUMENTS = re.compile(r"""(?P<quote>"?)\$(?:[@*]|\{[@*][^}]*\})(?P=quote)""")
 _MAX_BYTES = 64 * 1024
 
 
@@ -59,14 +61,18 @@ def is_shell_text(word: str) -> bool:
     return re.search(r"[\s;|]|&&", word) is not None
 
 
-def read_shell(text: str, variables: Mapping[str, str]) -> ShellText:
+def read_shell(text: str, variables: Mapping[str, str], arguments: Sequence[str] = ()) -> ShellText:
     """Take a text apart.
 
     Args:
         text: of a shell.
         variables: those whose values are known.
+        arguments: what it is started with: `$0`, `$1` and so on.
     """
-    return _Reading(text.encode(errors="replace")[:_MAX_BYTES], dict(variables)).read()
+    if arguments:
+        text = _ALL_ARGUMENTS.sub(lambda _: shlex.join(arguments[1:]), text)
+    known = {**variables, **{str(number): word for number, word in enumerate(arguments)}}
+    return _Reading(text.encode(errors="replace")[:_MAX_BYTES], known).read()
 
 
 def without_shell_comments(text: str) -> str:
