@@ -9,7 +9,7 @@ from kaa.shell.home import Home
 from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.directories import directory_of
-from kaa.shell.mcp.own_folder import line_elsewhere, must_leave, way_back
+from kaa.shell.mcp.own_folder import line_elsewhere, meant_names, must_leave, way_back
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.starting import start_program
 from kaa.workspace.places import Places
@@ -54,9 +54,10 @@ class Land:
 
     def there(self, command: str, **fields: object) -> CommandLine:
         """The line in the own folder; with `~` and `PROJECT` for places."""
-        line = line_elsewhere(
-            CommandLine.of(self.server(command, **fields), self.place), str(self.project), is_free=False
-        )
+        server = self.server(command, **fields)
+        line = CommandLine.of(server, self.place)
+        names = meant_names(server, line, self.place)
+        line = line_elsewhere(line, str(self.project), is_free=False, names=names)
         return CommandLine(
             tuple(map(self._short, line.words)), {n: self._short(v) for n, v in line.variables.items()}, ""
         )
@@ -164,6 +165,17 @@ def test_a_package_counts_where_a_server_starts_for_another_reason(land: Land) -
 )
 def test_words_that_lead_to_something_in_the_project_still_do(land: Land, command: str, there: str) -> None:
     assert land.there(command).words == tuple(there.split())
+
+
+def test_a_folder_that_a_command_makes_later_changes_no_argument(land: Land) -> None:
+    command = "server --access-mode restricted --toolsets=repos docs ./later"
+    first = land.there(command)
+
+    for name in ("restricted", "repos", "later"):
+        (land.project / name).mkdir()
+
+    assert first.words[1:] == ("--access-mode", "restricted", "--toolsets=repos", "PROJECT/docs", "./later")
+    assert land.there(command).words == (*first.words[:-1], "PROJECT/later")
 
 
 def test_variables_that_are_written_as_paths_still_lead_there(land: Land) -> None:

@@ -5,7 +5,7 @@ of any server, for its very description. What changed is held back until the use
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
@@ -29,12 +29,15 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
         tools: what each tool was when it was accepted, by name.
         instructions: digest of the server's advice, likewise; None before it was first listed.
         code: digests of what it executes and commands can write, by project and path, as it was approved.
+        names: words of the command line that were names in a project when the server first started there, by project
+            and digest of the configuration.
     """
 
     digest: str = ""
     tools: dict[str, ToolInfo] = {}
     instructions: str | None = None
     code: dict[str, dict[str, str]] = {}
+    names: dict[str, dict[str, tuple[str, ...]]] = {}
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -64,7 +67,11 @@ class _Code(msgspec.Struct, frozen=True):
     code: dict[str, dict[str, str]] = {}
 
 
-_KnownT = TypeVar("_KnownT", Approval, _Digests, _Code)
+class _Names(msgspec.Struct, frozen=True):
+    names: dict[str, dict[str, tuple[str, ...]]] = {}
+
+
+_KnownT = TypeVar("_KnownT", Approval, _Digests, _Code, _Names)
 
 
 class Approvals:
@@ -142,6 +149,26 @@ class Approvals:
         with self._rewriting() as servers:
             current = servers.get(_key(server), Approval())
             servers[_key(server)] = msgspec.structs.replace(current, code=current.code | {project: dict(code)})
+
+    def names(self, server: ConfiguredServer, project: str, now: Sequence[str]) -> tuple[str, ...]:
+        """The words of a server that were names of something in a project when it was first asked about: kept then.
+
+        Args:
+            server: the server.
+            project: its directory.
+            now: the words that are names there now.
+
+        Raises:
+            ApprovalRecordsError: the record cannot be read or written.
+        """
+        known = self._of(server, _Names).names.get(project, {}).get(server.digest)
+        if known is None:
+            known = tuple(now)
+            with self._rewriting() as servers:
+                current = servers.get(_key(server), Approval())
+                names = current.names | {project: {server.digest: known}}
+                servers[_key(server)] = msgspec.structs.replace(current, names=names)
+        return known
 
     def held(self, server: ConfiguredServer, manifest: Manifest) -> Mapping[str, str]:
         """The tools that are held back, by name: how they changed, in lines. New ones are accepted at once, and kept.

@@ -7,8 +7,9 @@ or if its entry names a directory.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.code import FILES, FOLDER
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.directories import directory_of
@@ -56,13 +57,34 @@ def must_leave(line: CommandLine, place: Place, admitted: Mapping[str, str], *, 
     return looks_around or (not line.cwd and not place.has_some(admitted, base))
 
 
-def line_elsewhere(line: CommandLine, base: str, *, is_free: bool) -> CommandLine:
+def meant_names(server: ConfiguredServer, line: CommandLine, place: Place) -> tuple[str, ...]:
+    """Words without a slash that mean something in the directory: what was there when the server first started. Blocks.
+
+    A command that makes a folder `restricted` would else change what `--access-mode restricted` says.
+
+    Args:
+        server: the server.
+        line: its command line.
+        place: where it runs.
+
+    Raises:
+        ApprovalRecordsError: what was there cannot be read or kept.
+    """
+    base = line.base(place.project)
+    words = [] if package_of_runner(line.words) is not None else line.words
+    names = [value for number in range(1, len(words)) if (value := _name(words, number)[1])]
+    now = [name for name in names if os.path.lexists(os.path.join(base, name))]
+    return Approvals(place.home).names(server, place.project, now) if names else ()
+
+
+def line_elsewhere(line: CommandLine, base: str, *, is_free: bool, names: Collection[str] = ()) -> CommandLine:
     """A command line for a start in another directory: what leads to something becomes absolute.
 
     Args:
         line: the command line.
         base: the directory that its paths are relative to.
         is_free: whether it has no sandbox. Only what begins with `./` or `../` is a path then.
+        names: words without a slash that are paths, too, as `meant_names` says it.
     """
     words = list(line.words)
     if (directory := directory_of(words)) is not None:  # its other paths are relative to that
@@ -71,7 +93,7 @@ def line_elsewhere(line: CommandLine, base: str, *, is_free: bool) -> CommandLin
     else:
         words = outside(words, base, names=not is_free)
         if not is_free and package_of_runner(words) is None:
-            words = [words[0], *(_named(words, number, base) for number in range(1, len(words)))]
+            words = [words[0], *(_named(words, number, base, names) for number in range(1, len(words)))]
     values = outside(("", *line.variables.values()), base, names=False)[1:]
     return CommandLine(tuple(words), dict(zip(line.variables, values, strict=True)), line.cwd)
 
@@ -91,12 +113,16 @@ def way_back(server: ConfiguredServer, said: str) -> str:
     )
 
 
-def _named(words: list[str], number: int, base: str) -> str:
-    """A word; its path if it is the name of something in a directory."""
+def _named(words: Sequence[str], number: int, base: str, names: Collection[str]) -> str:
+    """A word; its path if it is one of some names."""
+    option, name = _name(words, number)
+    return f"{option}{os.path.join(base, name)}" if name in names else words[number]
+
+
+def _name(words: Sequence[str], number: int) -> tuple[str, str]:
+    """What stands before a name without a slash, and the name; an empty one if a word is none."""
     word = words[number]
     option, is_option, value = word.partition("=") if word.startswith("-") else ("", "", word)
     is_order = value in _ORDERS or _BEFORE_CODE.fullmatch(words[number - 1])
-    if not value or "/" in value or value.startswith(("-", "~")) or is_order:
-        return word
-    path = os.path.join(base, value)
-    return f"{option}{is_option}{path}" if os.path.lexists(path) else word
+    is_name = value and "/" not in value and not value.startswith(("-", "~")) and not is_order
+    return f"{option}{is_option}", value if is_name else ""

@@ -15,11 +15,12 @@ from kaa.host.programs import host_programs
 from kaa.host.shims import leads_to_shim
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
+from kaa.shell.mcp.approvals import ApprovalRecordsError
 from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.outside_programs import file_named_outside
-from kaa.shell.mcp.own_folder import line_elsewhere, must_leave, way_back
+from kaa.shell.mcp.own_folder import line_elsewhere, meant_names, must_leave, way_back
 from kaa.shell.mcp.own_home import variables_of_home, with_users_home
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import certificates, readable_places
@@ -153,7 +154,8 @@ async def start_program(
         leaves = must_leave(line, place, admitted, is_free=is_free)
         words, variables = line.words, line.variables
         if leaves:
-            there = line_elsewhere(line, base, is_free=is_free)
+            names = () if is_free else await asyncio.to_thread(meant_names, server, line, place)
+            there = line_elsewhere(line, base, is_free=is_free, names=names)
             words, variables = there.words, there.variables
         permissions = permissions_of(entry, place.project)
         here = {path: digest for path, digest in admitted.items() if place.can_write_now(path)}
@@ -206,7 +208,7 @@ async def start_program(
             raise
     except UnconfinedError as error:
         raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
-    except (VariableError, SettingsError, OSError, ValueError) as error:
+    except (VariableError, SettingsError, ApprovalRecordsError, OSError, ValueError) as error:
         raise ServerGoneError(str(error)) from error
 
 
