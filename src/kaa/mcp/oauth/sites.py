@@ -3,6 +3,8 @@
 from itertools import takewhile
 from urllib.parse import urlsplit
 
+from kaa.mcp.oauth.second_level import SECOND_LEVEL
+
 # Below these names each customer has a name of their own; `*` is any name. Source: the private part of the Public
 # Suffix List (publicsuffix.org) of April 2025, its services that run programs or show pages of customers.
 _LISTED = """
@@ -40,7 +42,8 @@ _HOSTERS = tuple(tuple(reversed(one.split("."))) for one in f"{_LISTED} {_UNLIST
 def belong_together(one: str, other: str) -> bool:
     """Whether the hosts of two addresses are the same, or are those of one owner as far as their names say it.
 
-    These end alike in two names, in three below `co.uk` and the like, and below the name of a hoster in one name more.
+    These end alike in two names, in three below `co.uk`, `asso.fr` and the like, and below the name of a hoster in one
+    name more.
     """
     host, another = urlsplit(one).hostname or "", urlsplit(other).hostname or ""
     if host == another:
@@ -52,9 +55,10 @@ def belong_together(one: str, other: str) -> bool:
 
 def _suffix_length(names: list[str]) -> int:
     """How many names at the end of a host belong to nobody, or to a hoster."""
-    is_short = len(names) > 1 and len(names[0]) == 2 and len(names[1]) <= 3
+    country, second, *_ = (*names, "", "")
+    is_nobodys = len(country) == 2 and (0 < len(second) <= 3 or second in SECOND_LEVEL.get(country, ()))
     hosters = (len(one) for one in _HOSTERS if _is_below(names, one))
-    return max((2 if is_short else 1, *hosters))
+    return max((2 if is_nobodys else 1, *hosters))
 
 
 def _is_below(names: list[str], hoster: tuple[str, ...]) -> bool:
