@@ -354,6 +354,11 @@ def test_a_name_with_a_blank_is_read_as_shells_escape_it(desk: Desk) -> None:
         ("start.c", '#include "dev/app/x.js"'),
         ("start", '#!/usr/bin/env node\nclass S {\n  #main = "HOME/dev/app/x.js";\n}'),
         ("start.sh", "#!/bin/sh\nexec node - <<'X'\nclass S {\n  #main = \"HOME/dev/app/x.js\";\n}\nX"),
+        ("start.py", 'js = """\nclass S {\n  #main = "HOME/dev/app/x.js";\n}\n"""'),
+        ("start.py", "js = '''\n  #main = dev/app/x.js\n'''"),
+        ("s.toml", 'run = """\n  #main = HOME/dev/app/x.js\n"""'),
+        ("s.yaml", "steps:\n  - run: >\n      node -e\n      #main = HOME/dev/app/x.js\n  - other: 1"),
+        ("s.yml", "run: |-\n\n  #main HOME/dev/app/x.js\n"),
     ],
 )
 def test_a_line_that_begins_with_a_hash_is_code_in_languages_without_such_comments(
@@ -368,9 +373,28 @@ def test_a_line_that_begins_with_a_hash_is_code_in_languages_without_such_commen
     "name", ["start.sh", "start.py", "start.rb", "start.pl", "s.toml", "s.yaml", "s.ini", ".env", "Makefile"]
 )
 def test_a_line_that_begins_with_a_hash_is_a_comment_in_others(desk: Desk, name: str) -> None:
-    desk.write(f"servers/{name}", "# was: ~/dev/app/x.js\nserve\n  # and $HOME/dev/app/server.py\n")
+    before = "run: >\n  serve\n" if name == "s.yaml" else ""
+    text = f"{before}# was: ~/dev/app/x.js\nserve\n  # and $HOME/dev/app/server.py\n"
+    desk.write(f"servers/{name}", text)
 
     assert desk.code(f"run-it ~/servers/{name}") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'node "$HOME"/dev/app/my*/x.js',
+        "node $HOME/dev/app/my*/x.js",
+        "node ~/dev/app/m?\\ tools/*.js",
+        'cd "$HOME/dev/app"; node */x.js',
+        "for one in ~/dev/app/*; do node $one/x.js; done",
+    ],
+)
+def test_what_a_pattern_of_a_shell_means_is_known(desk: Desk, text: str) -> None:
+    desk.write("dev/app/my tools/x.js", "")
+    desk.write("servers/start.sh", f"#!/bin/sh\n{text}\n")
+
+    assert desk.notices("~/servers/start.sh", "dev/app/my tools/x.js")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ each word of a text counts that is the name of such a folder, or begins a path b
 import os
 import re
 from collections.abc import Iterator, Sequence
+from glob import escape, has_magic, iglob
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ _JOINS = re.compile(r"""["'`]?\s*[/,+)]+\s*["'`]?/?""")  # between names that ma
 _HOMES = frozenset({"home", "HOME", "homedir", "expanduser", "USERPROFILE", "user_home", "homeDir"})
 _IMPORTS = re.compile(r"\b(?:from|import|require|use|load)\s+$")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".lua")  # that programs add to what they load
+_WORD = re.compile(r"(?:[\w.@+~$/{}?*\[\]-]|\\.)+")  # of a shell
+_MAX_PATTERNS, _MAX_MATCHES = 100, 200
 _MAX_BEFORE = 60  # characters
 _MAX_MANIFEST_BYTES = 64 * 1024
 _MAX_SEARCHED = 300  # folders that no text names
@@ -136,6 +139,8 @@ class _Naming:
         self._folders.update(whole)
         for path in paths:
             yield from self._code_in(path) if path in whole else self._file(path)
+        for path in dict.fromkeys(path for one in read for path in self._meant_by_patterns(one.text.content)):
+            yield from self._code_in(path) if os.path.isdir(path) else self._file(path)
         for one in read:
             # Of a whole package, most texts are about anything else than what it loads.
             others = () if one.text.is_of_package else (*self._near, *self._others())
@@ -144,6 +149,17 @@ class _Naming:
             for path in filter(os.path.isfile, (os.path.join(folder, name) for name in MANIFESTS)):
                 text = Text(path, os.fsdecode(text_of(path, _MAX_MANIFEST_BYTES)))
                 yield from self._below(self._read(text, _MAX_PARTS), [folder])
+
+    def _meant_by_patterns(self, content: str) -> Iterator[str]:
+        """What patterns of a shell mean below folders that texts name."""
+        words = (found[0] for found in _WORD.finditer(content) if "/" in found[0] and has_magic(found[0]))
+        for word in islice(words, _MAX_PATTERNS):
+            pattern = word.replace("\\", "")
+            for folder in self._folders:
+                _, is_behind, below = pattern.partition(f"{os.path.basename(folder)}/")
+                below = below if is_behind else pattern
+                if has_magic(below) and not below.startswith(("/", "~", "$")):
+                    yield from islice(iglob(os.path.join(escape(folder), below)), _MAX_MATCHES)
 
     def _others(self) -> list[str]:
         """Folders that no text names."""

@@ -28,7 +28,9 @@ _HAS_COMMENTS = re.compile(
     r".+\.(?:pyw?|rb|p[lm]|toml|ya?ml|ini|cfg|conf|env|properties|mk)|\.env(?:\.\w+)*|\.npmrc|[mM]akefile|[jJ]ustfile"
 )
 _COMMENTING = re.compile(r"#!.*\b(?:python|pypy|ruby|perl)")
-_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+# Literals of several lines stay, in Python and TOML those with three quotes.
+_COMMENT = re.compile(r"""(?P<kept>"{3}[\s\S]*?"{3}|'{3}[\s\S]*?'{3})|^[ \t]*#.*$""", re.MULTILINE)
+_BEGINS_LITERAL = re.compile(r"(?:[:-]|[!&]\S{1,80})[ ]{1,80}[|>][-+\d]{0,2}(?:[ ]{1,80}#.*)?$")  # of YAML
 _METADATA = re.compile(r"^# /// script$", re.MULTILINE)  # in comments (PEP 723)
 _STATEMENTS = re.compile(r"([\n;|&]+)")
 _QUOTES = re.compile(r"['\"]")
@@ -44,6 +46,7 @@ _MAX_UP = 4  # folders above a script in which a manifest is looked for, with it
 _MAX_WITHOUT_MANIFEST = 2
 _MAX_DEPTH = 4  # of folders in a package
 _MAX_OF_PACKAGE = 150  # files that are read of one
+_MAX_END = 200  # characters of a line that say that a literal begins
 _MAX_FILES = 60  # that are read of a folder
 _MAX_WORDS = 200  # of a statement
 _MAX_BESIDE = 2_000  # files beside a script
@@ -122,7 +125,24 @@ def without_comments(path: str, content: str) -> str:
         return without_shell_comments(content)
     if not (_HAS_COMMENTS.fullmatch(os.path.basename(path)) or _COMMENTING.match(first)) or _METADATA.search(content):
         return content
-    return _COMMENT.sub("", content)
+    if path.endswith((".yaml", ".yml")):
+        return "\n".join(_without_comments_of_yaml(content.split("\n")))
+    return _COMMENT.sub(lambda found: found["kept"] or "", content)
+
+
+def _without_comments_of_yaml(lines: Sequence[str]) -> Iterator[str]:
+    """Lines without those that are comments, which none in a literal is: these have more blanks before them."""
+    literal: int | None = None  # the blanks before the line that begins one
+    for line in lines:
+        text = line.lstrip()
+        blanks = len(line) - len(text)
+        if literal is not None and text and blanks <= literal:
+            literal = None
+        if literal is None and text.startswith("#"):
+            continue
+        yield line
+        if literal is None and _BEGINS_LITERAL.search(line[-_MAX_END:]):
+            literal = blanks
 
 
 def with_values(text: str) -> str:
