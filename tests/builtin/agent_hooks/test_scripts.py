@@ -28,6 +28,13 @@ SHELL = [
     'cd "$CLAUDE_PROJECT_DIR" || exit 0\nnotify-send "kaa" "in $PWD"\n',
     'exec python3 {here}/guard.py "$@"\n',
     ". {here}/lib.sh\n",
+    'I=$(cat)\nid=$(jq -r .session_id <<< "$I")\necho x >> "$HOME/.claude/$id"\n',
+    'I="$(cat)"\nid=$(printf \'%s\' "$I" | jq -r .session_id 2>/dev/null)\necho x >> ~/.claude/$id\n',
+    'log() { id=$(echo "$I" | jq -r .session_id); echo "$1" >> "$HOME/.claude/$id"; }\nI=$(cat)\nlog x\n',
+    'echo x >> "$HOME/.claude/$(cat | jq -r .session_id).log"\n',
+    'export DBUS_SESSION_BUS_ADDRESS="unix:path=/run/user/$(id -u)/bus"\nnotify-send "$(jq -r .message)" "$1"\n',
+    'sleep 1 & p=$!\nwait "$p"\ntput setaf "$1"\nhostname -s\nlogger -t kaa "$1"\n',
+    'export LC_ALL=C TERM=xterm\nMSG="$1" jq -n env.MSG\n',
     "main() { helper; }\nhelper() { echo x; }\nmain\n",
 ]
 EXECUTING = [
@@ -102,6 +109,30 @@ EXECUTING = [
     ". {here}/loop.sh\n",
     "{here}/npx prettier\n",
     "if then\n",
+    # Variables by which libraries and programs find code, and options that programs obey.
+    *(
+        f'{name}="$PWD/x" curl -s https://example.org\n'
+        for name in (
+            *("OPENSSL_CONF", "OPENSSL_MODULES", "GCONV_PATH", "LOCPATH", "NLSPATH", "TEXTDOMAINDIR", "TERMINFO"),
+            *("TERMINFO_DIRS", "KRB5_CONFIG", "GIO_EXTRA_MODULES", "GTK_MODULES", "SSLKEYLOGFILE", "PYENV_VERSION"),
+        )
+    ),
+    'DBUS_SESSION_BUS_ADDRESS="unixexec:path=./x" notify-send x\n',
+    'DBUS_SESSION_BUS_ADDRESS="unix:path=/run;unixexec:path=./x" notify-send x\n',
+    'x=$(jq -r .x); wait -p "$x"\n',
+    'x=$(jq -r .x); wait "$x"\n',
+    'x=$(jq -r .x); tput -T "$x" init\n',
+    'x=$(jq -r .x); hostname -F "$x"\n',
+    'x=$(jq -r .x); logger -f "$x"\n',
+    'x=$(jq -r .x); notify-send --action="$x" kaa\n',
+    # A name of a session that is not that of kaa.
+    'id=$(jq -r .tool_input.x | jq -r .session_id); echo x > "$HOME/.claude/$id"\n',
+    'I=$(cat); id=$(echo "$I" | jq -r .x | jq -r .session_id); echo x > "$HOME/.claude/$id"\n',
+    'I=$(jq -r .x); id=$(echo "$I" | jq -r .session_id); echo x > "$HOME/.claude/$id"\n',
+    'I=$(jq -r .x); id=$(jq -r .session_id <<< "$I"); echo x > "$HOME/.claude/$id"\n',
+    'jq -r .x | while true; do echo x > "$HOME/.claude/$(jq -r .session_id)"; done\n',
+    'f() { echo x > "$HOME/.claude/$(jq -r .session_id)"; }; jq -r .x | f\n',
+    'exec < ~/.claude/x; echo x > "$HOME/.claude/$(jq -r .session_id)"\n',
 ]
 FROM_STDIN = [
     'source /dev/stdin <<< "$(jq -r .tool_input.command)"\n',
@@ -123,6 +154,13 @@ PYTHON = [
     "import os, datetime\nday = datetime.date.today().isoformat()\n"
     "open(os.path.expanduser(f'~/.claude/{day}.log'), 'a')\n",
     "import json\nwith open(0) as f: json.load(f)\n",
+    "import json, sys\ntry:\n    d = json.load(sys.stdin)\nexcept ValueError as e:\n    d = {}\n"
+    "    print(e.__class__.__name__, sys.platform)\nopen('/root/.claude/' + d['session_id'], 'a')\n",
+    "import json, sys\nraw = sys.stdin.read()\n\ndef log(given, text):\n"
+    "    open('/root/.claude/' + given.get('session_id', 'none'), 'a').write(text)\n\n"
+    "def main():\n    d = json.loads(raw) or {}\n    log(d, 'x')\n\nmain()\n",
+    "class A:\n    def __init__(self):\n        self._x = self.__y = 1\n        print(self._x, self.__y)\n",
+    "from datetime import datetime, time\nfrom copy import copy\nfrom sys import platform\n",
     "import os\nif os.path.exists(os.environ['CLAUDE_PROJECT_DIR'] + '/x'): pass\n",
 ]
 PYTHON_EXECUTING = [
@@ -138,6 +176,21 @@ PYTHON_EXECUTING = [
     "import json, sys\nfrom pathlib import Path\np = Path(json.load(sys.stdin)['x'])\np.write_text(p.read_text())\n",
     "open('log.txt', 'a')\n",
     "import pathlib\npathlib.os.system('x')\n",
+    "import random\nrandom._os.system('x')\n",
+    "import collections\ncollections._sys.modules['os'].system('x')\n",
+    "from random import _os\n_os.system('x')\n",
+    "import dataclasses\ndataclasses.inspect.os.system('x')\n",
+    "from dataclasses import inspect\n",
+    "import enum\nenum.bltns.eval('x')\n",
+    "import typing\ntyping.get_type_hints('x')\n",
+    "import uuid\nuuid._get_command_stdout('x')\n",
+    "import json\njson.load.__globals__['x']\n",
+    "import sys\nsys._getframe().f_builtins['eval']('x')\n",
+    "import json, sys\nd = json.load(sys.stdin)\nopen('/root/.claude/' + d['tool_input']['session_id'], 'a')\n",
+    "import json, sys\nd = json.load(sys.stdin)['x']\nopen('/root/.claude/' + d['session_id'], 'a')\n",
+    "import json, sys\nd = json.load(sys.stdin)\nopen('/root/.claude/' + d.get('session_id', d['x']), 'a')\n",
+    "import json, sys\n\ndef log(d):\n    open('/root/.claude/' + d['session_id'], 'a')\n\n"
+    "log(json.load(sys.stdin)['x'])\n",
     "o = open\no(d['x'])\n",
     "getattr(__builtins__, 'open')(d['x'])\n",
     "list(map(open, d))\n",

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -29,6 +30,10 @@ _EVALUATING = frozenset(
     """.split()  # noqa: SIM905 - as above
 )
 _JUDGED = frozenset({"os", "sys"})
+# Attributes that lead from any object to modules, or evaluate text.
+_EVALUATED = frozenset({"ForwardRef", "bltns", "evaluate_forward_ref", "get_type_hints", "stdlib_re"})
+_HARMLESS_UNDERSCORED = re.compile(r"_(?:asdict|fields|make|replace)|__(?:class|doc|file|init|name|version)__")
+_OTHER_MODULES = sys.stdlib_module_names - _MODULES
 _NOT_OF_SYS = frozenset({"meta_path", "modules", "path", "path_hooks"})
 # They use a file: named by the first argument, or the path that they are methods of.
 _OPENING = frozenset({"open", "makedirs", "mkdir", "urlretrieve"})
@@ -72,6 +77,13 @@ class _Program:
         stored = Counter((*(node.id for node in names), *arguments, *_otherwise_set(tree)))
         self._called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         self._held = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        self._modules = {
+            (one.asname or one.name).partition(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for one in node.names
+        }
+        self._stored = stored
         self._constants = {name: value for name, value in _assignments(tree) if stored[name] == 1}
 
     def is_harmless(self) -> bool:
@@ -95,7 +107,11 @@ class _Program:
 
     def _gives_known(self, module: str, names: set[str]) -> bool:
         """Whether names of a module lead to nothing that starts a program, or opens a file unseen."""
-        if not self._is_known(module) or names & {"*", *_JUDGED}:
+        if (
+            not self._is_known(module)
+            or names & {"*", *_JUDGED}
+            or any(_leads_on(name, of_module=module not in _JUDGED) for name in names)
+        ):
             return False
         return names <= _OF_OS if module == "os" else not (module == "sys" and names & _NOT_OF_SYS)
 
@@ -106,6 +122,10 @@ class _Program:
         return name not in _EVALUATING and (name not in _JUDGED or id(node) in self._held)
 
     def _is_harmless_attribute(self, node: ast.Attribute, value: ast.expr, attribute: str) -> bool:
+        is_own = isinstance(value, ast.Name) and value.id in ("self", "cls")
+        is_of_module = isinstance(value, ast.Name) and value.id in self._modules - _JUDGED
+        if _leads_on(attribute, of_module=is_of_module) and not (is_own and not attribute.endswith("__")):
+            return False
         match value:
             case ast.Name(id="os"):
                 return attribute in _OF_OS
@@ -158,7 +178,7 @@ class _Program:
                 return self._added(values, depth)
             case ast.FormattedValue(value=value):
                 return self._path(value, depth + 1)
-            case ast.Subscript(slice=ast.Constant(value="session_id")):
+            case ast.Subscript(value=value, slice=ast.Constant(value="session_id")) if self._is_input(value, 0):
                 return _OF_KAA
             case ast.Attribute(value=value, attr="parent"):
                 return self._parent(value, depth)
@@ -171,7 +191,10 @@ class _Program:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="Path"), attr="home"), args=[]):
                 return os.path.expanduser("~")
-            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value="session_id"), *_]):
+            case ast.Call(
+                func=ast.Attribute(value=value, attr="get"),
+                args=[ast.Constant(value="session_id")] | [ast.Constant(value="session_id"), ast.Constant()],
+            ) if self._is_input(value, 0):
                 return _OF_KAA
             case ast.Call(func=ast.Attribute(attr="isoformat" | "strftime")):
                 return _OF_KAA
@@ -190,6 +213,58 @@ class _Program:
             case _:
                 return None
 
+    def _is_input(self, node: ast.expr, depth: int) -> bool:
+        """Whether an expression is all that kaa gives the program, and not a part of that, which may be the model's."""
+        if depth > 20:
+            return False
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="json"), attr="load" | "loads"), args=[given]):
+                return self._is_stdin(given, 0)
+            case ast.BoolOp(op=ast.Or(), values=[first, ast.Dict(keys=[])]):
+                return self._is_input(first, depth + 1)
+            case ast.Name(id=name):
+                assigned = [value for one, value in _assignments(self._tree) if one == name]
+                parameters, passed = self._passed(name)
+                values = [one for one in (*assigned, *passed) if not (isinstance(one, ast.Dict) and not one.keys)]
+                is_known = bool(values) and self._stored[name] == len(assigned) + parameters
+                return is_known and all(self._is_input(one, depth + 1) for one in values)
+            case _:
+                return False
+
+    def _passed(self, name: str) -> tuple[int, list[ast.expr]]:
+        """How many functions have a parameter of a name, and what they are called with there."""
+        functions = {one.name: one for one in ast.walk(self._tree) if isinstance(one, ast.FunctionDef)}
+        places = {
+            function: [one.arg for one in node.args.args].index(name)
+            for function, node in functions.items()
+            if name in [one.arg for one in node.args.args]
+        }
+        found: list[ast.expr] = []
+        for call in ast.walk(self._tree):
+            match call:
+                case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called)) if called in places:
+                    place = places[called] - isinstance(call.func, ast.Attribute)  # behind `self`
+                    found += call.args[place : place + 1]
+                    found += (one for one in call.args if isinstance(one, ast.Starred))
+                    found += (one.value for one in call.keywords if one.arg in (name, None))
+        return len(places), found
+
+    def _is_stdin(self, node: ast.expr, depth: int) -> bool:
+        match node:
+            case ast.Attribute(value=ast.Name(id="sys"), attr="stdin") | ast.Constant(value=0 | "/dev/stdin"):
+                return True
+            case (
+                ast.Attribute(value=value, attr="buffer")
+                | ast.Call(func=ast.Attribute(value=value, attr="read"), args=[])
+            ):
+                return self._is_stdin(value, depth)
+            case ast.Call(func=ast.Name(id="open"), args=[given, *_]):
+                return isinstance(given, ast.Constant) and self._is_stdin(given, depth)
+            case ast.Name(id=name) if name in self._constants and depth < 20:
+                return self._is_stdin(self._constants[name], depth + 1)
+            case _:
+                return False
+
     def _parent(self, node: ast.expr, depth: int) -> str | None:
         path = self._path(node, depth + 1)
         return None if path is None else os.path.dirname(path)
@@ -203,6 +278,13 @@ class _Program:
         found = [self._path(one, depth + 1) for one in parts]
         names = [one for one in found if one is not None]
         return os.path.join(*names) if names and len(names) == len(found) else None
+
+
+def _leads_on(name: str, *, of_module: bool) -> bool:
+    """Whether an attribute, or a name in a module, leads to a module that is not known, or evaluates text."""
+    if name in _EVALUATED or (of_module and name in _OTHER_MODULES):
+        return True
+    return name.startswith("_") and _HARMLESS_UNDERSCORED.fullmatch(name) is None
 
 
 def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

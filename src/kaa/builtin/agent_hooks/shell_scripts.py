@@ -52,6 +52,16 @@ _TELLING = frozenset(
     whoami
     """.split()  # noqa: SIM905 - as above
 )
+# Options of these whose values they obey. Others of their words may be computed.
+_OBEYED = {
+    "hostname": re.compile(r".*"),
+    "logger": re.compile(r"-\w*f.*|--file.*"),
+    "notify-send": re.compile(r"-\w*A.*|--action.*"),
+    "tput": re.compile(r"-\w*[TS].*"),
+    "wait": re.compile(r".*"),
+}
+# The address of the user's own bus: others can name a program to start.
+_BUS = re.compile(r"""["']?unix:(?:path|abstract)=/[\w/.-]*(?:\$(?:E?UID|\{E?UID\}|\(id -u\))[\w/.-]*)?["']?""")
 _NAMING = frozenset({"mapfile", "read", "readarray", "shopt", "unset"})
 _BEFORE_OTHERS = frozenset({"builtin", "command", "exec", "nice", "nohup", "time"})
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
@@ -163,6 +173,8 @@ class _Script:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None or not LED_BY.fullmatch(self._script.text(name)):
             return True
+        if self._script.text(name) == "DBUS_SESSION_BUS_ADDRESS":
+            return value is not None and _BUS.fullmatch(self._script.text(value)) is not None
         if self._script.text(name) != "PATH" or value is None:
             return False
         entries = self._script.text(value).strip("\"'").split(":")
@@ -214,7 +226,7 @@ class _Script:
         if program in _TELLING:
             if program == "test":
                 return "-v" not in known and not any(word.splits for word in words)
-            return "-execute" not in known  # of terminal-notifier
+            return "-execute" not in known and not self._obeys_computed(program, words, node)
         if (judge := judge_of(program)) is not None:
             return judge(words, self._is_own)
         if program in (".", "source"):
@@ -228,6 +240,15 @@ class _Script:
                 word.startswith("-C") or LED_BY.fullmatch(word) for word in known
             )
         return program in ("date", "mktemp") and len(known) == len(words)
+
+    def _obeys_computed(self, program: str, words: Sequence[Word], node: "Node") -> bool:
+        """Whether a program obeys an option with a value that the script computes."""
+        if (options := _OBEYED.get(program)) is None or all(word.value is not None for word in words):
+            return False
+        if program == "wait":
+            texts = [self._script.text(child) for child in self._script.arguments(node)][-len(words) :]
+            return not all(map(self._script.is_job, texts))
+        return any(options.fullmatch(word.value if word.value is not None else word.head) for word in words)
 
     def _traps(self, words: Sequence[Word]) -> bool:
         if not words or words[0].value is None:

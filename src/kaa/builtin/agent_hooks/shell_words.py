@@ -14,10 +14,18 @@ if TYPE_CHECKING:
 LED_BY = re.compile(
     r"PATH|ENV|BASH_\w+|BASHOPTS|SHELLOPTS|CDPATH|HOME|PS4|PROMPT_COMMAND|CLASSPATH|JAVA\w*|TMPDIR|SECONDS|RANDOM|OPTIND"
     r"|(?:LD|DYLD|PYTHON|NODE|NPM|PERL|RUBY|GEM|GIT|XDG|CURL|PHP|SSH)\w*"
+    # Of libraries: OpenSSL, Kerberos, glib and GTK, and those that find locales, charsets, messages and terminals.
+    r"|(?:OPENSSL|SSL|KRB5|GSS|GIO|GTK|GDK|QT|GST|GSETTINGS|DCONF|FONTCONFIG|PANGO|DBUS|AWK|LUA|ICU|NSS|PKCS11)\w*"
+    r"|GCONV_PATH|LOCPATH|NLSPATH|TEXTDOMAIN\w*|TERMINFO\w*|TERMCAP|INPUTRC|LESS\w*|\w*PAGER|EDITOR|VISUAL|BROWSER"
+    # Of programs: settings that name others, and which version a shim starts.
+    r"|KUBECONFIG|DOCKER\w*|GNUPGHOME|GH_CONFIG_DIR|WGETRC|NETRC|RIPGREP_CONFIG_PATH|ZDOTDIR|FPATH"
+    r"|(?:PYENV|RBENV|NODENV|JENV|ASDF|MISE|VOLTA|NVM|UV|PIP|CONDA|CARGO|RUSTUP|GO|DENO|BUN)(?:_\w+|PATH|FLAGS|ROOT)"
 )
 """Variables by which programs find code or settings, and those in which bash calculates."""
 
 _SESSION = re.compile(r"""\.session_id(?:\s*//\s*(?:"[\w-]*"|empty))?""")
+_PRINTS = re.compile(r"""echo|printf\s+(['"])%s(?:\\n)?\1""")
+_OF_VARIABLE = re.compile(r"""["']?\$\{?(\w+)\}?["']?""")
 _SETS_OTHERWISE = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "unset", "let"})
 
 
@@ -165,12 +173,76 @@ class ShellText:
         match words:
             case ["date", str(form)] if "/" not in form:
                 return Word("date")
-            case ["jq", "-r", str(form)] if _SESSION.fullmatch(form):
+            case ["jq", "-r", str(form)] if _SESSION.fullmatch(form) and self._gets_input(command):
                 return Word("session")
             case ["dirname", str(path)]:
                 return Word(os.path.dirname(path))
             case _:
                 return Word(None)
+
+    def _gets_input(self, command: "Node") -> bool:
+        """Whether a command in a substitution gets what kaa gives the script, and not a part of that or other data."""
+        holder = command.parent
+        redirections = [one for one in command.named_children if one.type.endswith("_redirect")]
+        if holder is not None and holder.type == "redirected_statement":
+            redirections += [one for one in holder.named_children if one.type.endswith("_redirect")]
+            holder = holder.parent
+        given = [one for one in redirections if one.type != "file_redirect" or "<" in self.text(one)]
+        if given:
+            return (
+                len(given) == 1 and given[0].type == "herestring_redirect" and self._is_input(self.text(given[0])[3:])
+            )
+        if holder is None or holder.type != "pipeline":
+            return self._has_stdin(command)
+        before = holder.named_children[0]
+        if len(holder.named_children) != 2:
+            return False
+        if (text := self.text(before)) in ("cat", "cat -"):
+            return self._has_stdin(holder)
+        found = _PRINTS.match(text)
+        return found is not None and self._is_input(text[found.end() :])
+
+    def _is_input(self, word: str) -> bool:
+        """Whether a word is a variable with all that kaa gives the script."""
+        found = _OF_VARIABLE.fullmatch(word.strip())
+        value = self._constants.get(found[1]) if found is not None else None
+        if value is None:
+            return False
+        is_read = re.fullmatch(
+            r"""["']?\$\(\s*(?:cat(?:\s+-)?|<\s*/dev/stdin|cat\s+/dev/stdin)\s*\)["']?""", self.text(value)
+        )
+        return is_read is not None and self._has_stdin(value)
+
+    def _has_stdin(self, node: "Node") -> bool:
+        """Whether a node has the stdin of the script."""
+        if any(one.type in ("command", "redirected_statement") and self._moves_stdin(one) for one in self.nodes):
+            return False
+        holder = node.parent
+        while holder is not None:
+            match holder.type:
+                case "pipeline" if holder.named_children[0] != node:
+                    return False
+                case "redirected_statement" if any(
+                    one.type != "file_redirect" or "<" in self.text(one)
+                    for one in holder.named_children
+                    if one.type.endswith("_redirect")
+                ):
+                    return False
+                case "function_definition" | "process_substitution":
+                    return False
+                case _:
+                    node, holder = holder, holder.parent
+        return True
+
+    def _moves_stdin(self, command: "Node") -> bool:
+        return re.match(r"(?:(?:builtin|command)\s+)*exec\b[^#]*<", self.text(command)) is not None
+
+    def is_job(self, word: str) -> bool:
+        """Whether a word is the number of a process that the script started."""
+        found = _OF_VARIABLE.fullmatch(word)
+        value = self._constants.get(found[1]) if found is not None else None
+        text = word if value is None else self.text(value)
+        return re.fullmatch(r"""["']?(?:\$!|\$\{!\}|\d+)["']?""", text) is not None
 
     def document(self, node: "Node") -> str | None:
         """The here-document that a command gets, if nothing in it is computed."""
