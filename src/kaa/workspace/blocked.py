@@ -1,7 +1,7 @@
 """What the sandbox stopped, in the same words whatever did it: a mount, Landlock, seccomp, the proxy, the guard."""
 
 import errno
-import os.path
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -161,8 +161,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     def way_back(self) -> str:
         """The shell command that puts back what was moved: commands may change what lies in the project meanwhile."""
         if self.saved:
-            return f"{_COPY} {shlex.quote(self.saved.rstrip('/'))} {shlex.quote(self.what)}"
-        return f"{_MOVE} {shlex.quote(self.kept_as)} {shlex.quote(self.what)}"
+            return f"{_COPY} {_word(self.saved.rstrip('/'))} {_word(self.what)}"
+        return f"{_MOVE} {_word(self.kept_as)} {_word(self.what)}"
 
     @property
     def is_reparable(self) -> bool:
@@ -254,6 +254,21 @@ def _outside_the_project(path: str) -> str:
     is_addable = not path or not is_below(home, [os.path.dirname(path)])  # nothing adds what holds the whole home
     way = "(/add-dir or --add-dir allows more.)" if is_addable else _OUTSIDE
     return f"Writing{where} is blocked: only the project and /tmp can be written. {way}"
+
+
+def _word(path: str) -> str:
+    """A path as a word for a shell that `visible` leaves as it is, and that means the path with all its bytes.
+
+    Names with control characters or other bytes than UTF-8 get the quotes that bash, zsh and POSIX since 2024 know.
+    """
+    if path.isprintable():
+        return shlex.quote(path)
+    plain = {ord("'"): "\\'", ord("\\"): "\\\\"}
+    return "".join(("$'", *(plain.get(one) or _shown(one) for one in os.fsencode(path)), "'"))
+
+
+def _shown(byte: int) -> str:
+    return chr(byte) if chr(byte).isascii() and chr(byte).isprintable() else f"\\{byte:03o}"
 
 
 def visible(text: str) -> str:

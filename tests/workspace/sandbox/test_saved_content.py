@@ -64,6 +64,24 @@ def test_the_files_of_a_directory_are_kept_together_and_come_back_together(tmp_p
     assert (tmp_path / "elsewhere").read_text() == "theirs"
 
 
+@pytest.mark.parametrize(
+    "name", [b"new\nline", b"\x1b]0;t\x07esc", "bidi\u202e'gnp\\".encode(), b"bad\xff$(x)", b"a'b c"]
+)
+def test_the_way_back_that_is_shown_works_for_every_name(tmp_path: Path, name: bytes) -> None:
+    project = tmp_path / os.fsdecode(name)
+    project.mkdir()
+    copy = save_content(str(tmp_path / "home"), str(project / ".envrc"), b"mine", 0o644)
+    (project / ".envrc.kaa-blocked").write_text("a command's")
+
+    for saved, content in ((copy, "mine"), ("", "a command's")):
+        blocked = Blocked("protected", str(project / ".envrc"), str(project / ".envrc.kaa-blocked"), saved)
+        shown = blocked.text.partition("meanwhile. (")[2].removesuffix(" puts it back, outside the sandbox.)")
+        subprocess.run(["bash", "-c", shown], check=True)
+
+        assert shown.isprintable()
+        assert (project / ".envrc").read_text() == content
+
+
 def test_what_was_kept_of_a_directory_of_the_same_name_stays(tmp_path: Path) -> None:
     first, second = (
         save_below(str(tmp_path), "/p/.vscode.kaa-blocked", "settings.json", content, 0o644)
