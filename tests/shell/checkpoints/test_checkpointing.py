@@ -15,10 +15,11 @@ from typing import Literal, TypeVar
 import pytest
 
 from kaa.core.events import CheckpointTaken, Event, ToolExecutionStart
-from kaa.core.messages import Json
+from kaa.core.messages import Json, ToolResultMessage
 from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.errors import CommandError
 from kaa.ext.questions import AllowOnce, ApprovalAnswer, Deny, PutBack
+from kaa.session.entries import MessageEntry
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
@@ -362,6 +363,31 @@ def test_lines_that_i_wrote_while_a_command_ran_come_back_with_redo(scene: Scene
     script = [bash("touch running; until test -e over; do sleep 0.02; done; echo model >> a.txt"), say("Done.")]
 
     assert scene.play(script, go) == ("one\n", "one\nmine\nmodel\n")
+
+
+def test_lines_that_i_wrote_while_a_command_ran_come_back_from_the_entry_after_it(scene: Scene) -> None:
+    file = scene.project / "a.txt"
+
+    async def go(conversation: Conversation) -> str:
+        work = asyncio.ensure_future(conversation.submit("work"))
+        while not (scene.project / "running").exists():
+            await asyncio.sleep(0.01)
+        file.write_text(f"{file.read_text()}mine\n")
+        (scene.project / "over").touch()
+        await work
+        assert file.read_text() == "written\n"
+        results = [
+            entry
+            for entry in conversation.transcript()
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResultMessage)
+        ]
+        navigation = conversation.navigation
+        await navigation.go(await navigation.to(results[0].id), restore="files")
+        return file.read_text()
+
+    waiting = bash("touch running; until test -e over; do sleep 0.02; done; echo model >> a.txt")
+
+    assert scene.play([waiting, _write("a.txt", "written\n"), say("Done.")], go) == "one\nmine\nmodel\n"
 
 
 @pytest.mark.usefixtures("mounts")
