@@ -86,7 +86,7 @@ def test_what_the_user_saves_during_a_command_that_is_stopped_is_asked_about_and
         terminal.type("loop\r")
         _wait_for(seat.project / "runs")
         _save(file, "mine\n")
-        terminal.wait_for("changed while a command runs")  # a word, long before the result
+        terminal.wait_for("While a command runs, kaa moves away")  # a word, long before the result
 
         terminal.press("escape")
         terminal.wait_for("I made this: put it back")
@@ -129,7 +129,7 @@ def test_after_a_kill_the_next_kaa_says_once_where_it_is(seat: Seat) -> None:
         terminal.type("loop\r")
         _wait_for(seat.project / "runs")
         _save(file, "mine\n")
-        terminal.wait_for("changed while a command runs")
+        terminal.wait_for("While a command runs, kaa moves away")
         terminal.signal(signal.SIGKILL)
         terminal.wait_for_end()
 

@@ -278,13 +278,21 @@ def visible(text: str) -> str:
 
 def moved_early(moved: Sequence[Blocked]) -> str:
     """Say what was moved away while the command still runs that may have made it, and when the question comes."""
-    names = list(dict.fromkeys(one.what for one in moved))
+    names = list(dict.fromkeys(one.what.removeprefix(_here()) for one in moved))
     named = ", ".join(names[:_NAMED_EARLY])
     more = f" and {len(names) - _NAMED_EARLY} more" if len(names) > _NAMED_EARLY else ""
     return visible(
-        f"kaa moved {named}{more} away, changed while a command runs: other programs execute or obey such files. When"
-        " the command ends, kaa asks whether you made this, or says how to put it back."
+        f"While a command runs, kaa moves away what other programs execute or obey: {named}{more}. When the command"
+        " ends, kaa asks whether you made this, or says how to put it back."
     )
+
+
+def _here() -> str:
+    """The directory of kaa, mostly the project, as the beginning of a path; empty if it is gone."""
+    try:
+        return f"{os.getcwd()}/"
+    except OSError:
+        return ""
 
 
 def sentences(blocked: Iterable[Blocked]) -> tuple[str, ...]:

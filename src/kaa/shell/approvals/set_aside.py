@@ -341,7 +341,7 @@ def _saved_copy(file: ProposedFile, kept: Sequence[Blocked]) -> str:
 
 def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str, remark: str) -> Approval:
     executable = [visible(file.path) for file in files if file.executable]
-    later = "" if call.id else " (first stop the background processes: /bg lists them)"
+    later = "" if call.id else " (first stop the background processes, if any run: /bg lists them)"
     reasons = [
         "kaa moved this away while a command ran, because other programs execute or obey it. Either the command or you"
         " changed it.",
