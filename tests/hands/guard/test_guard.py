@@ -1287,24 +1287,88 @@ def test_what_is_moved_away_in_a_repository_cannot_be_the_name_of_a_branch(
     assert (git / "info").is_dir()
 
 
-def test_the_other_directories_of_a_repository_are_looked_at_before_those_of_branches(
+def test_more_directories_than_can_be_checked_stay_and_are_told_once(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(git_directory, "_MAX_DIRECTORIES", 16)
     git = _repository(project / ".git")
-    (git / "info").mkdir()
-    (git / "logs").mkdir()
+    for name in ("info", "lfs", "logs"):
+        (git / name).mkdir()
+    before = sorted(os.listdir(git))
     brain = start(git_writable=True)
 
     many = project.parent / "stage" / "many"
     for number in range(20):
         (many / str(number)).mkdir(parents=True)
-    many.rename(git / "logs" / "many")
+    many.rename(git / "lfs" / "many")
 
-    moved = brain.check()
-    assert moved
-    assert all(path.startswith(".git/logs/") for path in moved)
-    assert all(path.endswith(".lock") for path in moved.values())
+    [finding] = brain.ask("check")["findings"]
+    assert finding["kept_as"] == ""
+    assert "more directories than can be checked" in finding["why"]
+    assert brain.ask("check")["findings"] == []
+    assert sorted(os.listdir(git)) == before
+
+
+@pytest.mark.parametrize("content", ["gitdir: {} \n", "gitdir: {}\t", "gitdir:{}\n", "gitdir: {}\nx\n", " gitdir: {}"])
+def test_a_git_file_means_what_git_takes_it_for(project: Path, start: Callable[..., Brain], content: str) -> None:
+    git = _repository(project / ".git")
+    _repository(git / "modules" / "m")
+    (project / "sub").mkdir()
+    (project / "link").symlink_to(".git/modules/m")
+    brain = start(git_writable=True)
+
+    _write(project / "sub" / ".git", content.format("../link"))
+
+    assert brain.check() == {"sub/.git": "sub/.git.kaa-blocked"}
+
+
+@pytest.mark.parametrize("content", ["/usr/bin/ls\n", "/a\0b\n", "/proc/self/mem\n"])
+def test_what_cannot_be_judged_hides_nothing_else(project: Path, start: Callable[..., Brain], content: str) -> None:
+    git = _repository(project / ".git")
+    (git / "worktrees" / "w").mkdir(parents=True)
+    brain = start(git_writable=True)
+
+    _write(git / "worktrees" / "w" / "gitdir", content)
+    found = brain.check()
+    _write(git / "commondir", "evil\n")
+
+    assert list(found) in ([], [".git/worktrees/w/gitdir"])
+    assert ".git/commondir" in brain.check()
+
+
+def test_a_directory_that_gets_the_number_of_a_kept_file_is_looked_at(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    skills = project / "sub" / ".claude" / "skills"
+    skills.mkdir(parents=True)
+    brain = start()
+    _write(skills / "f", "evil")
+    [kept] = brain.check().values()
+    brain.ask("news")
+
+    (project / kept).unlink()
+    (skills / "evil.kaa-blocked").mkdir()  # on many file systems with the same inode
+    (skills / "evil.kaa-blocked" / "SKILL.md").write_text("evil")
+
+    assert list(brain.check()) == ["sub/.claude/skills/evil.kaa-blocked/SKILL.md"]
+
+
+def test_what_is_deeper_than_can_be_checked_leaves_the_rest_as_it_is(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    claude = project / "sub" / ".claude"
+    deep = claude / "/".join("d" * 17)
+    deep.mkdir(parents=True)
+    (deep / "x").write_text("mine")
+    (claude / "settings.json").write_text("mine")
+    brain = start()
+
+    (claude / "settings.json").write_text("evil")
+    (claude / "/".join("n" * 17)).mkdir(parents=True)
+
+    found = brain.check()
+    assert "sub/.claude/settings.json" in found
+    assert (claude / "settings.json").read_text() == (deep / "x").read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", ["deps/toolkit", "deps/lfs", "deps/a/b", "deps/logs"])

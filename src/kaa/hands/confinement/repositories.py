@@ -74,7 +74,7 @@ def obeyed(git_directory: str) -> Iterator[str]:
 def _repository(entry: str) -> Repository:
     if os.path.isdir(entry):
         return Repository(entry, (os.path.realpath(entry),), is_file=False)
-    target = _reference(entry, b"gitdir:")
+    target = _reference(entry, b"gitdir: ")
     if target is None:
         return Repository(entry, (), is_file=True)
     common = os.path.dirname(os.path.dirname(target))
@@ -89,10 +89,10 @@ def _repository(entry: str) -> Repository:
 
 def _reference(path: str, prefix: bytes = b"") -> str | None:
     """The real path that a file names, relative to the file's directory."""
-    line = _read(path).strip()
-    if not line.startswith(prefix) or b"\0" in line or not line[len(prefix) :].strip():
+    line = _read(path).rstrip(b"\r\n")
+    if not line.startswith(prefix) or b"\0" in line or not line[len(prefix) :]:
         return None
-    return os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(line[len(prefix) :].strip())))
+    return os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(line[len(prefix) :])))
 
 
 def _work_tree(git_directory: str) -> str | None:

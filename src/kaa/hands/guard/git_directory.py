@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, reach_below
 from kaa.hands.git_names import is_trial
-from kaa.hands.guard.items import GIT_LINK, MANY_GIT_DIRECTORIES, GuardedItem, Items, Plain, Watch, too_much
+from kaa.hands.guard.items import (
+    DEEP_GIT_DIRECTORY,
+    GIT_LINK,
+    UNCHECKED_GIT_DIRECTORIES,
+    GuardedItem,
+    Items,
+    Plain,
+    Watch,
+    too_much,
+)
 
 _MAX_DIRECTORIES = 16_384  # of one git directory: 30 us each
 _MAX_DEPTH = 48  # below it; so many are open at a time, and the soft limit may be 256
@@ -90,8 +99,12 @@ def note_all_links(
             if without(inner):
                 continue
             remaining -= 1
-            if remaining <= 0 or depth == _MAX_DEPTH:
-                items[at.inside(name)] = too_much(MANY_GIT_DIRECTORIES)
+            if remaining == 0:  # told once, and left where it is: it may be the user's own
+                items[at.inside(name)] = too_much(UNCHECKED_GIT_DIRECTORIES)
+            if remaining <= 0:
+                return
+            if depth == _MAX_DEPTH:
+                items[at.inside(name)] = too_much(DEEP_GIT_DIRECTORY)
                 continue
             with reach_below(RootDirectory("", at.directory), name) as directory:
                 if directory is not None:  # else it is gone, or exchanged: that is another event

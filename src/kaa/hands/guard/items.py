@@ -82,7 +82,17 @@ class GuardedItem(NamedTuple):
     @property
     def ending(self) -> str:
         """Of the name under which it is kept: git takes no name with this one for a branch whose log it would write."""
-        return NO_BRANCH if self.reason in (GIT_LINK, MANY_GIT_DIRECTORIES) else ""
+        return NO_BRANCH if self.reason in (GIT_LINK, DEEP_GIT_DIRECTORY) else ""
+
+    @property
+    def is_only_told(self) -> bool:
+        """Whether it stays where it is, though nobody knows whether it is harmless."""
+        return self.reason == UNCHECKED_GIT_DIRECTORIES
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nobody looked at it, because there is more than can be checked."""
+        return self.dangers >= _TOO_MUCH
 
     @property
     def is_link(self) -> bool:
@@ -115,7 +125,8 @@ class GuardedItem(NamedTuple):
 
 NO_BRANCH = ".lock"  # how no part of a branch's name may end (git-check-ref-format(1))
 GIT_LINK = "git would write or read other files through it"
-MANY_GIT_DIRECTORIES = "it is in a repository with more directories than can be checked for links"
+DEEP_GIT_DIRECTORY = "it is deeper in a repository than can be checked for links"
+UNCHECKED_GIT_DIRECTORIES = "it and others are in a repository with more directories than can be checked for links"
 PROTECTED_REASON = "other programs execute or obey it when the project is opened"
 _TOO_MUCH = frozenset({"too much"})  # there is more than can be checked
 _DIRECTORY = "a directory"

@@ -91,12 +91,15 @@ class FindingLog:
         """
         with self._changing:
             self._count += 1
-            if len(finding.content) > self._room:
+            # In JSON, a character of a name may take six bytes.
+            size = len(finding.content) + 6 * len(finding.path + finding.kept_as + finding.below)
+            if size > self._room:
                 finding = finding._replace(content="")
-            self._room -= len(finding.content)
+            elif finding.content:
+                self._room -= size
             if self._count > _MAX_FINDINGS:
                 self._more += 1
-                if finding.content:
+                if finding.content and len(self._counted) < _FLOOD_FINDINGS:
                     self._counted.append(finding)
             elif finding not in self._findings:
                 self._findings.append(finding)

@@ -19,7 +19,7 @@ from kaa.hands.git_names import is_data, is_info, is_state
 from kaa.hands.git_state import NOTES, STATE, Judge
 from kaa.hands.guard.git_directory import GitDirectory, is_store, looks_bare, note_all_links
 from kaa.hands.guard.items import (
-    MANY_GIT_DIRECTORIES,
+    DEEP_GIT_DIRECTORY,
     MAX_CONTENT_BYTES,
     GuardedItem,
     Items,
@@ -98,11 +98,12 @@ def repository_items(
         if found.is_file:
             watch(found.descriptor, None)
             item = file_item(found, reason)
-            target = (item.content or b"").decode("utf-8", "surrogateescape").strip().removeprefix("gitdir: ")
+            target = _target(item.content or b"")
             # One that git has not written the content of yet is refused by git, and looked at again.
-            is_harmless = item.content == b"" or (allowed and is_known(target))
+            is_harmless = item.content == b"" or (allowed and target is not None and is_known(target))
             items[""] = item._replace(dangers=frozenset()) if is_harmless else item
-            _Collection(items, before, watch, links, directory, is_ours).follow(target)
+            if target is not None:
+                _Collection(items, before, watch, links, directory, is_ours).follow(target)
         else:
             items[""] = GuardedItem(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
             git = GitDirectory(found.descriptor, "", work_tree="", absolute=os.path.join(path, name))
@@ -261,7 +262,7 @@ class _Collection:
         if place.depth < _MAX_MODULE_DEPTH:
             self.collect(place._replace(depth=place.depth + 1, is_module=True, is_worktree=False))
         else:
-            self._items[place.path] = too_much(MANY_GIT_DIRECTORIES)
+            self._items[place.path] = too_much(DEEP_GIT_DIRECTORY)
 
     def _executing(self, place: GitDirectory, content: bytes) -> frozenset[str]:
         """What a configuration makes git execute, and working trees that are not its own: git writes what is there."""
@@ -340,7 +341,9 @@ class _Collection:
 
         One that leads back already is not written.
         """
-        path = os.path.join(place.absolute, content.decode("utf-8", "surrogateescape").strip())
+        path = os.path.join(place.absolute, content.decode("utf-8", "surrogateescape").rstrip())
+        if "\0" in path:  # no path
+            return frozenset({path})
         if not content.strip() or self._is_ours(path):
             return frozenset()
         try:
@@ -352,14 +355,16 @@ class _Collection:
         except (OSError, ValueError):
             return frozenset({path})
         try:
-            back = os.read(descriptor, MAX_CONTENT_BYTES).decode("utf-8", "surrogateescape").strip()
+            back = os.read(descriptor, MAX_CONTENT_BYTES)
         except OSError:
             return frozenset({path})
         finally:
             os.close(descriptor)
         if not back and _is_copy(path):
             return frozenset()
-        target = os.path.join(os.path.dirname(path), back.removeprefix("gitdir: "))
+        if (leads_back := _target(back)) is None:
+            return frozenset({path})
+        target = os.path.join(os.path.dirname(path), leads_back)
         same = os.path.realpath(target) == os.path.realpath(place.absolute)
         return frozenset() if same else frozenset({path})
 
@@ -468,11 +473,23 @@ class _Collection:
                 self._items.update(found.items(path, reason))
             elif found is not None and found.is_file:
                 self._watch(found.descriptor, None)
-                item = self._items[path] = file_item(found, reason, judge, max_bytes)
+                try:
+                    item = file_item(found, reason, judge, max_bytes)
+                except ValueError as error:  # a command may have made it for that: the rest is judged all the same
+                    item = GuardedItem(frozenset({f"cannot be judged: {error}"}), reason)
+                self._items[path] = item
                 return item.content
             elif found is not None and not is_known:
                 self._items[path] = GuardedItem(frozenset({"a directory"}), reason)
         return None
+
+
+def _target(content: bytes) -> str | None:
+    """Where a `.git` file leads, as git reads it (read_gitfile_gently in setup.c); None if git refuses it."""
+    path = content.rstrip(b"\r\n").removeprefix(b"gitdir: ")
+    if not content.startswith(b"gitdir: ") or not path or b"\n" in path or b"\0" in path:
+        return None
+    return path.decode("utf-8", "surrogateescape")
 
 
 def _matters(name: str) -> bool:

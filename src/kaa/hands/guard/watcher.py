@@ -3,6 +3,7 @@
 import _thread  # `threading` would load for a millisecond
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -77,7 +78,7 @@ class Guard:
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
         # What this guard moved away, and its directory. The guard of another kaa may give it another name.
         # What must not be the name of a branch stays that only under such a name.
-        self._kept: set[tuple[str, tuple[int, int] | None, bool]] = set()
+        self._kept: set[tuple[str, tuple[int, int, int] | None, bool]] = set()
         self._emptied = EmptiedDirectories()
         self._expected: list[str] = []
         # Looked at when what kaa writes there is written; until then nobody knows whose it is.
@@ -456,6 +457,10 @@ class Guard:
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         why, kind = item.reason, "git" if item.dangers == UNWANTED_REPOSITORY else "protected"
         moved, kept = subject.path if look.is_emptied else absolute, ""
+        if item.is_only_told:
+            self._baseline.accept(subject, path, item)
+            self.findings.add(GuardFinding(absolute, "", why, kind))
+            return
         identity = _identity(absolute)
         with self._reached(look) as directory, reach_below(RootDirectory("", directory), parent) as descriptor:
             if descriptor is None:
@@ -512,8 +517,8 @@ class Guard:
             OSError: it is gone, or still there.
         """
         subject, item = look.subject, look.items[path]
-        # In a directory such as `skills` a link counts under every name.
-        if look.is_emptied or (path and item.is_link and not subject.is_git):
+        # In a directory such as `skills` a link or a directory counts under every name.
+        if look.is_emptied or (path and (item.is_link or item.is_unread) and not subject.is_git):
             beside = self._emptied.take_out(subject, directory, path)
             top = os.path.join(os.path.dirname(subject.path), beside)
             return top if look.is_emptied else os.path.join(top, path)
@@ -531,7 +536,7 @@ class Guard:
         with reach_below(beneath, look.subject.directory.path) as directory:
             yield look.directory if directory is None else directory
 
-    def _note_kept(self, kept: str, identity: tuple[int, int] | None) -> None:
+    def _note_kept(self, kept: str, identity: tuple[int, int, int] | None) -> None:
         """Note what was moved away to a path. It is gone from there if the guard of another kaa was as quick.
 
         Args:
@@ -588,10 +593,10 @@ def _is_missing(path: str) -> bool:
     return False
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """Device and inode of what is at a path."""
+def _identity(path: str) -> tuple[int, int, int] | None:
+    """Device, inode and kind of what is at a path. Inodes are given again."""
     try:
         status = os.lstat(path)
     except OSError:
         return None
-    return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, stat.S_IFMT(status.st_mode)
