@@ -18,6 +18,10 @@ _EFFECTIVE = os.access in os.supports_effective_ids
 NOTHING_THERE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG))
 
 
+class ClosedByOtherUserError(PermissionError):
+    """Nobody but another user can open a directory."""
+
+
 class RootDirectory(NamedTuple):
     """A writable directory and an open descriptor of it."""
 
@@ -66,24 +70,32 @@ def reach_below(root: RootDirectory, path: str) -> Iterator[int | None]:
     Raises:
         OSError: nobody knows what is there.
     """
-    try:
-        descriptor = _descend(root.descriptor, path)
-    except OSError as error:
-        if error.errno in NOTHING_THERE:
-            yield None
-            return
-        if error.errno != errno.EACCES:
-            raise
-    else:
-        if may_enter(descriptor):
-            try:
-                yield descriptor
-            finally:
-                os.close(descriptor)
-            return
-        os.close(descriptor)
     with contextlib.ExitStack() as held:
-        yield _force(held, root.descriptor, path)
+        try:
+            descriptor = _reach(held, root, path)
+        except ClosedByOtherUserError:
+            descriptor = None
+        yield descriptor
+
+
+@contextlib.contextmanager
+def reach_known(root: RootDirectory, path: str, *, writing: bool = False) -> Iterator[int | None]:
+    """A directory below a root like `reach_below`, None only if there is certainly none.
+
+    Args:
+        root: an open directory.
+        path: below it.
+        writing: if the directory is this user's, it also gets the right to change names in it, where that is possible.
+
+    Raises:
+        OSError: nobody knows what is there; a `PermissionError` also if another user has closed it.
+    """
+    with contextlib.ExitStack() as held:
+        descriptor = _reach(held, root, path)
+        if writing and descriptor is not None and not _permits(descriptor, os.W_OK):
+            with contextlib.suppress(OSError):  # whoever writes is told
+                _give(held, descriptor, stat.S_IRWXU)
+        yield descriptor
 
 
 def open_root(path: str) -> RootDirectory | None:
@@ -116,6 +128,27 @@ def reach(path: str) -> Iterator[int | None]:
         os.close(root.descriptor)
 
 
+def _reach(held: contextlib.ExitStack, root: RootDirectory, path: str) -> int | None:
+    """Open a directory until the stack is left; None if there is none.
+
+    Raises:
+        OSError: nobody knows what is there.
+    """
+    try:
+        descriptor = _descend(root.descriptor, path)
+    except OSError as error:
+        if error.errno in NOTHING_THERE:
+            return None
+        if error.errno != errno.EACCES:
+            raise
+    else:
+        if may_enter(descriptor):
+            held.callback(os.close, descriptor)
+            return descriptor
+        os.close(descriptor)
+    return _force(held, root.descriptor, path)
+
+
 def _descend(directory: int, path: str) -> int:
     descriptor = directory
     *above, last = path.split("/") if path else ["."]
@@ -132,7 +165,11 @@ def _descend(directory: int, path: str) -> int:
 
 
 def _force(held: contextlib.ExitStack, directory: int, path: str) -> int | None:
-    """Open a directory with rights that are taken back when the stack is left, as all else that is open then."""
+    """Open a directory with rights that are taken back when the stack is left, as all else that is open then.
+
+    Raises:
+        OSError: nobody knows what is there.
+    """
     at = os.dup(directory)
     parts = path.split("/") if path else []
     try:
@@ -141,7 +178,7 @@ def _force(held: contextlib.ExitStack, directory: int, path: str) -> int | None:
             os.close(at)
             at = below
             if not _give_rights(held, at, os.X_OK if count < len(parts) else os.R_OK | os.X_OK):
-                return None
+                raise ClosedByOtherUserError(errno.EACCES, os.strerror(errno.EACCES))
         opened = os.open(".", _DIRECTORY, dir_fd=at)
     except OSError as error:
         if error.errno in NOTHING_THERE:
@@ -176,6 +213,15 @@ def open_closed(held: contextlib.ExitStack, name: str, directory: int) -> int | 
     if opened is not None:
         held.callback(os.close, opened)
     return opened
+
+
+def open_again(held: contextlib.ExitStack, directory: int) -> bool:
+    """Let names in an open directory be looked at until the stack is left; False if another user forbids it.
+
+    Raises:
+        OSError: that is not possible.
+    """
+    return _give_rights(held, directory, os.R_OK | os.X_OK)
 
 
 def may_enter(directory: int) -> bool:

@@ -214,7 +214,7 @@ def test_what_happens_to_a_file_that_was_just_put_back_is_seen(
     file.write_text("changed")
     file.chmod(0o644)
     tracker = begun(make())
-    (expected,) = tracker.states(["file"])
+    (expected,), _ = tracker.states(["file"])
     target = State("file", digest("kept"), 0o644, 4)
     putter = Putter(tracker.roots, "0123456789abcdef")
     putter.put("file", tracker.with_stamp("file", expected), target, b"kept")
@@ -223,7 +223,7 @@ def test_what_happens_to_a_file_that_was_just_put_back_is_seen(
 
     change(file)
     (row,) = tracker.collect()
-    (now,) = tracker.states(["file"])
+    (now,), _ = tracker.states(["file"])
 
     assert row[2] == now if now is None else isinstance(row[2], list) and row[2][:-1] == [*now[:-1]]
     assert now is None or not now.same_as(target)
@@ -234,7 +234,7 @@ def test_what_was_put_back_is_the_only_change_there_is(tmp_path: Path, make: Mak
     tracker = begun(make())
     target = State("file", digest("kept"), 0o644, 4)
     putter = Putter(tracker.roots, "0123456789abcdef")
-    (expected,) = tracker.states(["file"])
+    (expected,), _ = tracker.states(["file"])
     putter.put("file", expected, target, b"kept")
     putter.close()
     tracker.expect("file", target)

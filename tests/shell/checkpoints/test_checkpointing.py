@@ -488,7 +488,10 @@ def test_files_in_a_directory_that_is_not_added_any_more_are_kept_and_named(
     scene.play(script, note, sandbox=SandboxOptions(writable=(str(notes),)))
     said = scene.play([], undone, session=ContinueSession())
 
-    assert said == [f"kept {notes}/m, {notes}/n: its folder may not be written by this kaa: add it with --add-dir"]
+    assert said == [
+        f"kept {notes}/m, {notes}/n: kaa cannot use its folder: "
+        "add it with --add-dir, unless another user has closed it"
+    ]
     assert (notes / "n").read_text() == "two\n"
 
 

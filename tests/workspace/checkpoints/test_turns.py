@@ -339,6 +339,7 @@ def test_modes_of_directories_come_back_also_that_of_the_project(play: Play, tie
         undone = await turns.undo(change_set)
 
         assert [step.path for step in undone.done] == [change.path for change in change_set.files]
+        assert [step.action for step in undone.done] == ["restore", "restore", "create", "delete", "restore"]
         assert _modes(turns.root, *names) == before
         assert turns.contents() == {**FILES, "sub": "/", "closed": "/", "closed/deeper": "/", "closed/deeper/file": "x"}
 

@@ -31,7 +31,8 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
                                      "completed": [[path, state], ...]}  the same of what changes told before as unread
     {"id", "announce": {"files", "bytes"}}          to begin, where that is at least announce_bytes, unless it is 0
     {"id", "noted": what the path is called here, or ""}
-    {"id", "states": [...], "outside": [path, ...]}  the paths in no directory that may be written: they may be there
+    {"id", "states": [...], "outside": [path, ...]}  the paths in no directory that may be written, or in one that
+                                                    cannot be opened: they may be there
     {"id", "kept", "generated": [directory, ...],    to keeps: would be, but for directories that programs make again;
      "unread": count}                                how many files were not read yet, if they would not be
     {"id"}                                          to hold

@@ -8,6 +8,7 @@ the stamp is the same, what is read later is what was made.
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 
 from kaa.hands.checkpoints.manifest import Manifest
@@ -159,8 +160,8 @@ class Backlog:
             return False
         path = join(directory, name)
         state = unread_state(descriptor, name)
-        # One that may change without a sign is read at once.
-        if state is None or not state.stamp:
+        # One that may change without a sign is read at once, and one of which a look changes the ctime.
+        if state is None or not state.stamp or not state.mode & stat.S_IRUSR:
             return False
         files, size = self._manifest.besides(None)
         if state.size > self._rules.max_bytes(directory, path, files + self._made.count, size):
@@ -189,11 +190,10 @@ class Backlog:
             return False
         was_made = path in self._made
         limit = self._rules.max_bytes(directory, path, *self._manifest.besides(known))
-        state, content = look(descriptor, name, None if was_made else known, limit)
+        state, content, was_closed = look(descriptor, name, None if was_made else known, limit)
         self._listen()
-        if state is None or not self.is_as_it_was(descriptor, directory, name):
-            return False
-        if name in self._happened().get(directory, ()):
+        is_same = self.is_as_it_was(descriptor, directory, name) and name not in self._happened().get(directory, ())
+        if state is None or not (is_same or was_closed):  # of one that was closed, the look itself tells a change
             return False
         self.remove(path)
         if state.kind == "other":

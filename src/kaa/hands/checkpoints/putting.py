@@ -30,7 +30,7 @@ class Putter:
 
     def __init__(self, roots: Roots, token: str) -> None:
         self._roots = roots
-        self._nearby = Nearby(roots)
+        self._nearby = Nearby(roots.opened_for_writing)
         self._prefix = _prefix(token)
         self._written = 0
 
@@ -50,9 +50,12 @@ class Putter:
             NotAsExpectedError: something else is there.
             OSError: the system refused.
         """
-        if not (self._roots.is_root(path) and expected and target and expected.kind == target.kind == "directory"):
-            self._roots.find(path)  # raises where nothing may be changed
         directory, _, name = path.rpartition("/")
+        if self._roots.is_root(path) and expected and target and expected.kind == target.kind == "directory":
+            self._nearby.forget()  # it may have more rights as long as it is open
+            _set_mode_of_root(*self._roots.itself(directory), expected, target)
+            return ""
+        self._roots.find(path)  # raises where nothing may be changed
         descriptor = self._nearby.opened(directory)
         if descriptor is None and target is not None:
             self._make_directories(directory)
@@ -120,7 +123,7 @@ def remove_leftovers(roots: Roots, token: str, directories: list[str]) -> None:
     """Remove the temporary files that a `Putter` with this token left in directories when it was killed."""
     prefix = _prefix(token)
     for directory in directories:
-        with roots.opened(directory) as descriptor, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), roots.opened_for_writing(directory) as descriptor:
             for name in os.listdir(descriptor) if descriptor is not None else ():
                 if name.startswith(prefix):
                     os.unlink(name, dir_fd=descriptor)
@@ -169,14 +172,28 @@ def _make_directory(directory: int, name: str, expected: State | None, target: S
         place: int | str = descriptor
     except PermissionError:  # its owner may not read it, but may change that
         descriptor = os.open(name, os.O_PATH | flags, dir_fd=directory)
-        place = f"/proc/self/fd/{descriptor}"
+        place = _by_number(descriptor)
     try:
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
-            os.chmod(place, mode)
-        if (now := stat.S_IMODE(os.fstat(descriptor).st_mode)) != mode:
-            raise PermissionError(errno.EPERM, f"the system set the mode {now:04o} instead of {mode:04o}")
+        _set_mode_of_directory(descriptor, place, mode)
     finally:
         os.close(descriptor)
+
+
+def _set_mode_of_root(descriptor: int, now: State, expected: State, target: State) -> None:
+    if not now.same_as(expected):
+        raise NotAsExpectedError
+    _set_mode_of_directory(descriptor, _by_number(descriptor), stat.S_IMODE(target.mode))
+
+
+def _set_mode_of_directory(descriptor: int, place: int | str, mode: int) -> None:
+    if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+        os.chmod(place, mode)
+    if (now := stat.S_IMODE(os.fstat(descriptor).st_mode)) != mode:
+        raise PermissionError(errno.EPERM, f"the system set the mode {now:04o} instead of {mode:04o}")
+
+
+def _by_number(descriptor: int) -> str:
+    return f"/proc/self/fd/{descriptor}"  # fchmod(2) takes no descriptor of O_PATH
 
 
 def _write(directory: int, name: str, mode: int, content: bytes) -> int:

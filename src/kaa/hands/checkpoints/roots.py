@@ -1,15 +1,17 @@
 """The directories that checkpoints cover, and what paths below them are called.
 
-Paths below the first, the project, are relative to it; those below the others are absolute.
+Paths below the first, the project, are relative to it; those below the others are absolute. What this user may not
+read, but may permit themselves to read, is open all the same: what a command closes is not gone.
 """
 
 import contextlib
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 
-from kaa.hands.below import RootDirectory, open_below
-
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+from kaa.hands.below import RootDirectory, open_root, reach_known
+from kaa.hands.checkpoints.states import State
 
 
 class Roots:
@@ -25,8 +27,7 @@ class Roots:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._roots = {
-            "" if path == paths[0] else path: RootDirectory(path, os.open(path, _DIRECTORY))
-            for path in _separate(paths)
+            "" if path == paths[0] else path: root for path in _separate(paths) if (root := open_root(path)) is not None
         }
         self.starts = tuple(self._roots)
 
@@ -47,12 +48,45 @@ class Roots:
         start, _, name = path.rpartition("/")
         return name == "." and start in self._roots
 
-    def opened(self, directory: str) -> "contextlib.AbstractContextManager[int | None]":
-        """A descriptor of a directory; None if it is not there, or in none of these."""
+    @contextlib.contextmanager
+    def opened(self, directory: str) -> Iterator[int | None]:
+        """A descriptor of a directory; None if it is not there, cannot be opened, or is in none of these."""
+        with contextlib.ExitStack() as held:
+            try:
+                descriptor = held.enter_context(self._reached(directory))
+            except OSError:
+                descriptor = None
+            yield descriptor
+
+    def opened_for_writing(self, directory: str) -> AbstractContextManager[int | None]:
+        """A descriptor of a directory in which names are going to change; None if there is certainly none.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        return self._reached(directory, writing=True)
+
+    def is_gone(self, directory: str) -> bool:
+        """Whether there is certainly no directory at a path in these."""
+        if self.start_of(directory) not in self._roots:
+            return False
+        try:
+            with self._reached(directory) as descriptor:
+                return descriptor is None
+        except OSError:
+            return False
+
+    def _reached(self, directory: str, *, writing: bool = False) -> AbstractContextManager[int | None]:
         start = self.start_of(directory)
         if start not in self._roots:
             return contextlib.nullcontext(None)
-        return open_below(self._roots[start], directory[len(start) :].strip("/"))
+        return reach_known(self._roots[start], directory[len(start) :].strip("/"), writing=writing)
+
+    def itself(self, start: str) -> tuple[int, State]:
+        """A descriptor of one of `starts`, perhaps for passing only, and its state, which needs no rights."""
+        descriptor = self._roots[start].descriptor
+        status = os.fstat(descriptor)
+        return descriptor, State("directory", "", stat.S_IMODE(status.st_mode), 0, f"{status.st_ino:x}")
 
     def device_of(self, path: str) -> int:
         """On which file system the directory lies that a path is in."""
@@ -68,10 +102,6 @@ class Roots:
             return ""
         return next((start for start in self.starts if start and _is_in(path, start)), "/")
 
-    def is_outside(self, path: str) -> bool:
-        """Whether a path is in none of these directories."""
-        return self.start_of(path) not in self._roots
-
     def name_of(self, path: str) -> str | None:
         """What a real path is called here; None if it is in none of these, or is one."""
         for start, root in self._roots.items():
@@ -81,19 +111,23 @@ class Roots:
 
 
 class Nearby:
-    """Directories opened one after another. The last one stays open: what is next is mostly in it too."""
+    """Directories opened one after another. The last one stays open: what is next is mostly in it too.
 
-    def __init__(self, roots: Roots) -> None:
-        self._roots = roots
+    Args:
+        opened: `Roots.opened` or `Roots.opened_for_writing`.
+    """
+
+    def __init__(self, opened: Callable[[str], AbstractContextManager[int | None]]) -> None:
+        self._opened = opened
         self._path: str | None = None
         self._held = contextlib.ExitStack()
         self._descriptor: int | None = None
 
     def opened(self, directory: str) -> int | None:
-        """A descriptor of a directory, as `Roots.opened` gives it; valid until another one is asked for."""
+        """A descriptor of a directory, valid until another one is asked for."""
         if directory != self._path:
             self.forget()
-            self._descriptor = self._held.enter_context(self._roots.opened(directory))
+            self._descriptor = self._held.enter_context(self._opened(directory))
             self._path = directory if self._descriptor is not None else None
         return self._descriptor
 

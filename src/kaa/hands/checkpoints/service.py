@@ -140,9 +140,8 @@ class _Service:
             case "collect":
                 self._send_changes(self._tracker.collect(_portion(frame.header, "files", "bytes")))
             case "look":
-                paths = texts(frame.header, "paths")
-                states = [row_of(state) for state in self._tracker.states(paths)]
-                self._send({"states": states, "outside": [*filter(self._tracker.roots.is_outside, paths)]})
+                states, unknown = self._tracker.states(texts(frame.header, "paths"))
+                self._send({"states": [*map(row_of, states)], "outside": unknown})
             case "keeps":
                 given = texts(frame.header, "patterns")
                 patterns = [path if path.startswith("/") else f"./{path}" for path in given]

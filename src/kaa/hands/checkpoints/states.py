@@ -1,10 +1,12 @@
 """What is at a path: compared by what `stat` says, told apart by a digest of the content."""
 
+import contextlib
 import os
 import stat
 import time
 from typing import NamedTuple, TypeAlias
 
+from kaa.hands.below import open_again, open_closed
 from kaa.hands.digest import blake2b
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
@@ -44,10 +46,15 @@ class State(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A state, and the content if it had to be read."""
+    """A state, and the content if it had to be read.
+
+    Attributes:
+        was_closed: the file had to be opened for this: the look itself has changed its ctime.
+    """
 
     state: State | None
     content: bytes | None = None
+    was_closed: bool = False
 
 
 def digest_of(content: bytes) -> str:
@@ -58,29 +65,41 @@ def digest_of(content: bytes) -> str:
 def look(directory: int, name: str, known: State | None = None, max_bytes: int = MAX_FILE_BYTES) -> Seen:
     """What a name in an open directory stands for; a symlink stands for itself.
 
+    A file that its owner has closed gets the right to be read meanwhile. The state has the mode without that.
+
     Args:
         directory: its descriptor.
         name: without a slash.
         known: what it was the last time: if `stat` says that it still is, it is not read.
         max_bytes: the content of a larger file is not kept.
     """
-    try:
-        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        kind = stat.S_IFMT(status.st_mode)
-        if kind == stat.S_IFDIR:
-            return Seen(State("directory", "", stat.S_IMODE(status.st_mode), 0, f"{status.st_ino:x}"))
-        if known is not None and is_known(status, known):
-            return Seen(known)
-        if kind == stat.S_IFLNK:
-            target = os.fsencode(os.readlink(name, dir_fd=directory))
-            return Seen(State("symlink", digest_of(target), 0, len(target), _fresh_stamp(status)), target)
-        if kind != stat.S_IFREG or status.st_size > max_bytes:
-            return Seen(_other(status))
-        return _read(directory, name, max_bytes)
-    except (FileNotFoundError, NotADirectoryError):
-        return Seen(None)
-    except OSError:  # one name that the system does not let us look at says nothing of the others
-        return Seen(State("other"))
+    with contextlib.ExitStack() as held:
+        try:
+            try:
+                return _look(directory, name, known, max_bytes)
+            except PermissionError:  # the directory was closed since it was opened
+                if open_again(held, directory):
+                    return _look(directory, name, known, max_bytes)
+        except (FileNotFoundError, NotADirectoryError):
+            return Seen(None)
+        except OSError:  # one name that the system does not let us look at says nothing of the others
+            pass
+    return Seen(State("other"))
+
+
+def _look(directory: int, name: str, known: State | None, max_bytes: int) -> Seen:
+    status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFDIR:
+        return Seen(State("directory", "", stat.S_IMODE(status.st_mode), 0, f"{status.st_ino:x}"))
+    if known is not None and is_known(status, known):
+        return Seen(known)
+    if kind == stat.S_IFLNK:
+        target = os.fsencode(os.readlink(name, dir_fd=directory))
+        return Seen(State("symlink", digest_of(target), 0, len(target), _fresh_stamp(status)), target)
+    if kind != stat.S_IFREG or status.st_size > max_bytes:
+        return Seen(_other(status))
+    return _read(directory, name, max_bytes)
 
 
 def is_known(status: os.stat_result, known: State | None) -> bool:
@@ -109,28 +128,45 @@ def unread_state(directory: int, name: str) -> State | None:
 
 def _read(directory: int, name: str, max_bytes: int) -> Seen:
     """A regular file, unless it was exchanged meanwhile."""
-    try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        descriptor = os.open(name, flags, dir_fd=directory)
-    except FileNotFoundError:
-        return Seen(None)
-    except OSError:  # not for us, or no file any more
-        return Seen(_other(os.stat(name, dir_fd=directory, follow_symlinks=False)))
-    status = os.fstat(descriptor)
-    try:
-        if not stat.S_ISREG(status.st_mode):
+    with contextlib.ExitStack() as held:
+        try:
+            descriptor, was_closed = _open(held, name, directory)
+        except FileNotFoundError:
+            return Seen(None)
+        except OSError:  # not for us, or no file any more
+            descriptor, was_closed = None, False
+        if descriptor is None:
+            return Seen(_other(os.stat(name, dir_fd=directory, follow_symlinks=False)))
+        status = os.fstat(descriptor)
+        try:
+            if not stat.S_ISREG(status.st_mode):
+                return Seen(_other(status))
+            content = os.read(descriptor, min(status.st_size, max_bytes) + 1)
+            while len(content) <= max_bytes and (piece := os.read(descriptor, max_bytes + 1 - len(content))):
+                content += piece
+        except OSError:
             return Seen(_other(status))
-        content = os.read(descriptor, min(status.st_size, max_bytes) + 1)
-        while len(content) <= max_bytes and (piece := os.read(descriptor, max_bytes + 1 - len(content))):
-            content += piece
-    except OSError:
-        return Seen(_other(status))
-    finally:
-        os.close(descriptor)
     if len(content) > max_bytes:
         return Seen(_other(status))
     mode = stat.S_IMODE(status.st_mode)
+    if was_closed:
+        return Seen(State("file", digest_of(content), mode & ~stat.S_IRUSR, len(content)), content, was_closed)
     return Seen(State("file", digest_of(content), mode, len(content), _fresh_stamp(status)), content)
+
+
+def _open(held: contextlib.ExitStack, name: str, directory: int) -> tuple[int | None, bool]:
+    """Open a file until the stack is left, and say whether it was closed; None if another user has closed it.
+
+    Raises:
+        OSError: that is not possible.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=directory)
+    except PermissionError:
+        return open_closed(held, name, directory), True
+    held.callback(os.close, descriptor)
+    return descriptor, False
 
 
 def _other(status: os.stat_result) -> State:

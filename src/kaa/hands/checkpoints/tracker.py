@@ -212,19 +212,26 @@ class Tracker:
         known = self._manifest.get(path)
         return known if known is not None and known.same_as(state) else state
 
-    def states(self, paths: Sequence[str]) -> list[State | None]:
-        """What is at some paths now, whether they are covered or not. Everything is read."""
-        found = []
-        nearby = Nearby(self.roots)
+    def states(self, paths: Sequence[str]) -> tuple[list[State | None], list[str]]:
+        """What is at some paths now, whether they are covered or not, and where nobody can tell. Everything is read."""
+        found = list[State | None]()
+        unknown = list[str]()
+        nearby = Nearby(self.roots.opened)
         for path in paths:
             directory, _, name = path.rpartition("/")
-            descriptor = nearby.opened(directory)
-            state = None if descriptor is None else look(descriptor, name).state
+            if self.roots.is_root(path):
+                state: State | None = self.roots.itself(directory)[1]
+            elif (descriptor := nearby.opened(directory)) is not None:
+                state = look(descriptor, name).state
+            else:
+                state = None
+                if not self.roots.is_gone(directory):
+                    unknown.append(path)
             if state is not None and self.with_stamp(path, state) is not state:
                 self._manifest.assume(path, state)  # its stamp is newer
             found.append(state)
         nearby.forget()
-        return found
+        return found, unknown
 
     def listen(self) -> None:
         """Note where something happened, so that the kernel's queue does not run over."""
@@ -267,10 +274,10 @@ class Tracker:
         is_partial = path == _ITSELF and (self._backlog.is_partial or (self._was_partial and not self._begun))
         return root._replace(size=int(is_partial))
 
-    def _see_root(self, directory: str, descriptor: int) -> None:
+    def _see_root(self, directory: str) -> None:
+        """Look at the mode of a root, which may not be open meanwhile: it may have more rights then."""
         path = join(directory, _ITSELF)
-        state = look(descriptor, _ITSELF).state
-        self._manifest.set(path, None if state is None else self._marked(path, state))
+        self._manifest.set(path, self._marked(path, self.roots.itself(directory)[1]))
 
     def _look_everywhere(self) -> Iterator[None]:
         self._rules.reset()
@@ -284,6 +291,7 @@ class Tracker:
             directory, parent = remaining.popleft()  # data sets and caches are deeper than what people write
             with self.roots.opened(directory) as descriptor:
                 if descriptor is None:
+                    self._rules.uncovered["unreadable"] += not self.roots.is_gone(directory)
                     self._incomplete.add(directory)
                     continue
                 for below in self._scan_names(directory, parent, descriptor):
@@ -291,6 +299,8 @@ class Tracker:
                         yield
                     else:
                         remaining.append((below, directory))
+            if parent is None:
+                self._see_root(directory)
             yield
 
     def _scan_names(self, directory: str, parent: str | None, descriptor: int) -> Iterator[str | None]:
@@ -315,8 +325,6 @@ class Tracker:
             self._leave(directory)
             self._forget(directory)
             return
-        if parent is None:
-            self._see_root(directory, descriptor)
         for gone in {*self._manifest.names(directory), *self._backlog.names(directory)} - names - {_ITSELF}:
             if (path := join(directory, gone)) not in self._noted:
                 self._backlog.miss(path)
@@ -345,7 +353,13 @@ class Tracker:
 
     def _look_at_names(self, directory: str, names: set[str]) -> None:
         """Look at some names in a directory, and at everything in directories that are new."""
+        if _ITSELF in names:
+            names.remove(_ITSELF)
+            self._see_root(directory)
         with self.roots.opened(directory) as descriptor:
+            if descriptor is None and not self.roots.is_gone(directory):
+                self._dirty[directory] = names  # nobody can tell what they are: later, perhaps
+                return
             for name in names:
                 self._backlog.miss(join(directory, name), descriptor)
             if descriptor is None:
@@ -353,9 +367,6 @@ class Tracker:
                 for name in names:
                     self._take_in(join(directory, name), None, None)
                 return
-            if _ITSELF in names:
-                names.remove(_ITSELF)
-                self._see_root(directory, descriptor)
             if directory not in self._entered and not any(join(directory, name) in self._noted for name in names):
                 return
             new = [

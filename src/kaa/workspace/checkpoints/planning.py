@@ -19,12 +19,12 @@ from kaa.workspace.checkpoints.contract import (
 )
 from kaa.workspace.checkpoints.plans import CertainPart, FileConflict, FileDifference, FileMove, FileStep, RestorePlan
 
-_NOT_KEPT = "its content was not kept, as it is too large or no regular file"
+_NOT_KEPT = "its content was not kept, as it is too large, no regular file, or could not be read"
 _UNREAD = (
     "kaa had not read it before it was changed or deleted: set checkpoints.waitForAllFiles to true in settings.json,"
     " or let .gitignore leave large folders out"
 )
-_OUTSIDE = "its folder may not be written by this kaa: add it with --add-dir"
+_OUTSIDE = "kaa cannot use its folder: add it with --add-dir, unless another user has closed it"
 _BETWEEN = "changed by someone else in between"
 # Line by line comparison takes the product of both lengths; above this, lines are only counted.
 _MAX_COMPARED = 4_000_000
@@ -382,7 +382,9 @@ def _step(move: FileMove, content: Callable[[FileState], bytes], by: Origin) -> 
         for state in (move.expected, move.target)
     )
     action: Literal["restore", "create", "delete"] = "restore"
-    if move.expected is None or move.expected.kind == "directory":
+    if _is_directory(move.expected, move.target):
+        pass  # only its mode changes
+    elif move.expected is None or move.expected.kind == "directory":
         action = "create"
     elif move.target is None or move.target.kind == "directory":
         action = "delete"
