@@ -6,6 +6,7 @@ each word of a text counts that is the name of such a folder, or begins a path b
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from glob import escape, has_magic, iglob
 from itertools import islice, takewhile
@@ -25,7 +26,7 @@ _INTRODUCES = re.compile(r"""(?:(?:^|[\s;&|({])(?:cd|pushd|in|-(?!y\s|-yes\s)[\w
 _JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
 # Programs that work on any project read these.
 _READ = re.compile(r"(?:package(?:-lock)?|[tj]sconfig[\w.-]*|composer|deno|lerna|turbo|nx|renovate)\.json")
-_JOINS = re.compile(r"""["'`]?\s*[/,+)]+\s*["'`]?/?""")  # between names that may be joined to a path
+_JOINS = re.compile(r"""["'`]?\s*(?:[/,+)]\s*)+["'`]?/?""")  # between names that may be joined to a path
 _HOMES = frozenset({"home", "HOME", "homedir", "expanduser", "USERPROFILE", "user_home", "homeDir"})
 _IMPORTS = re.compile(r"\b(?:from|import|require|use|load)\s+$")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".lua")  # that programs add to what they load
@@ -54,6 +55,7 @@ class _Read(NamedTuple):
         parts: the names.
         led: absolute paths in it that lead to what commands can write.
         files: those of files where commands can make one, whether it is there or not.
+        folders: those of folders that commands can write, with where they end.
     """
 
     text: Text
@@ -61,10 +63,19 @@ class _Read(NamedTuple):
     parts: list[_Part]
     led: list[str]
     files: list[str]
+    folders: list[tuple[str, int]]
 
     def walked(self, folder: str, number: int) -> tuple[str, int]:
         """See `walked`; of the parts from a number on."""
         return walked(folder, [one.name for one in self.parts[number : number + MAX_DEEP]])
+
+    def joined(self, end: int) -> Iterator[str]:
+        """The name that is joined to a path that ends there, if there is one."""
+        number = bisect_left(self.parts, end, key=lambda part: part.start)
+        behind = next((one for one in self.parts[number : number + 2] if one.name != "+"), None)
+        between = self.content[end : behind.start] if behind is not None else ""
+        if behind is not None and (between == "/" or (_JOINS.fullmatch(between) and has_name_of_program(behind.name))):
+            yield behind.name
 
     def is_path(self, start: int, end: int) -> bool:
         """Whether what stands there is written as a path, as a literal, or behind a word that expects a path."""
@@ -170,6 +181,7 @@ class _Naming:
         content = _URL.sub(lambda found: " " * len(found[0]), content)
         led: list[str] = []
         files: list[str] = []
+        folders: list[tuple[str, int]] = []
 
         def blanked(found: re.Match[str]) -> str:
             path = self._expanded(self._names.plain(found[0]))
@@ -180,11 +192,13 @@ class _Naming:
                 return found[0]
             if is_below(real, self._roots):
                 led.append(real)
+                if os.path.isdir(real):
+                    folders.append((real, found.end()))
             return " " * len(found[0])
 
         content = self._names.absolute.sub(blanked, content)
         parts = [_Part(*one) for one in islice(self._names.parts(content), most)]
-        return _Read(text, content, parts, led, files)
+        return _Read(text, content, parts, led, files, folders)
 
     def files(self) -> Iterator[str]:
         """Paths of files with code below roots that texts name, whether something is there or not.
@@ -193,19 +207,12 @@ class _Naming:
         """
         for names in (self._read(text, _MAX_PARTS) for text in self._texts):
             yield from names.files
-            for path, last in self._named(names):
-                if not os.path.isdir(path):
-                    yield from () if is_data(path) else (path,)
-                    continue
-                if last + 1 >= len(names.parts):
-                    continue
-                behind = names.parts[last + 1]
-                between = names.content[names.parts[last].end : behind.start]
-                is_joined = between == "/" or (
-                    _JOINS.fullmatch(between) is not None and has_name_of_program(behind.name)
-                )
-                if is_joined and not is_data(behind.name):
-                    yield os.path.join(path, behind.name)
+            found = [(path, names.parts[last].end) for path, last in self._named(names)]
+            for path, end in (*names.folders, *found):
+                if os.path.isdir(path):
+                    yield from (os.path.join(path, name) for name in names.joined(end) if not is_data(name))
+                elif not is_data(path):
+                    yield path
 
     def _mentioned(self, names: _Read) -> Iterator[str]:
         """The deepest paths that names of roots, and those behind them, lead to."""
