@@ -531,6 +531,72 @@ def test_a_folder_counts_that_any_word_gives_to_a_program(land: Land, command: s
 @pytest.mark.parametrize(
     "command",
     [
+        "raku -Imcp HOME/x.raku",
+        "raku -I mcp HOME/x.raku",
+        "runghc -imcp HOME/Main.hs",
+        "guile -L ./mcp HOME/x.scm",
+        "ocaml -I mcp HOME/x.ml",
+        "nim r --path:mcp HOME/x.nim",
+        "emacs --batch -L mcp -l server",
+        "bb -cp mcp -m acme.main",
+        "bb --classpath=mcp --main acme.main",
+        "clojure -Sdeps '{:deps {acme/acme {:local/root \"mcp\"}}}' -M -m acme",
+        "swift run --package-path ./mcp server",
+        "scala-cli run mcp",
+        "dart run -C ./mcp server",
+        "sbt -Dsbt.base=mcp run",
+        "nix run path:./mcp#server",
+        "devbox run -c mcp serve",
+        "flox activate -d mcp -- acme",
+        "nsenter --wd=mcp python3 server.py",
+        "sudo -D ./mcp python3 server.py",
+        "firejail --private-cwd=PROJECT/mcp python3 server.py",
+        "php -S 127.0.0.1:8000 -t mcp",
+        "HOME/bin/run-server --plugin-dir mcp",
+        "HOME/bin/run-server --acme-path=mcp",
+        "HOME/bin/run-server --chdir ./mcp",
+        "HOME/bin/run-server --lib ./mcp",
+    ],
+)
+def test_a_folder_with_code_counts_behind_an_option_that_may_load_it(land: Land, command: str) -> None:
+    for name in ("server.py", "deps.edn", "Package.swift", "pubspec.yaml", "flake.nix", ".flox/env/manifest.toml"):
+        land.write(f"mcp/{name}", "")
+    words = shlex.split(command.replace("HOME", str(land.elsewhere)).replace("PROJECT", str(land.project)))
+    before = land.code_of(words)
+
+    land.write("mcp/server.py", "changed")
+
+    assert f"changed: {land.project}/mcp/server.py" in differences(before, land.code_of(words))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "HOME/bin/run-server --path docs",
+        "HOME/bin/run-server --path .",
+        "HOME/bin/run-server --vault-path mcp --data-dir=mcp --repo_path mcp",
+        "HOME/bin/run-server --project-path ./mcp",
+        "npx -y @modelcontextprotocol/server-filesystem --path ./mcp",
+        "npx -y @acme/server --port 80",
+        "uvx acme-server --output-dir mcp",
+    ],
+)
+def test_other_options_of_servers_name_data(land: Land, command: str) -> None:
+    for name in ("mcp/server.py", "server.py", "acme/server/package.json"):
+        land.write(name, "")
+
+    assert land.code(command.replace("HOME", str(land.elsewhere))) == {}
+
+
+def test_a_file_with_options_of_java_counts_whatever_its_name_is(land: Land) -> None:
+    land.write("options.txt", "-cp lib Main")
+
+    assert str(land.project / "options.txt") in land.code("java @options.txt")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "npx -y @modelcontextprotocol/server-filesystem ./mcp mcp",
         "uvx mcp-server-git --repository ./mcp",
         "HOME/bin/filesystem-server ./mcp",

@@ -13,8 +13,9 @@ from kaa.shell.mcp.shell_text import is_shell_text
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|perl|ruby|php|lua|node)[\d.]*|nodejs|deno|bun|tsx|ts-node|vite-node|nodemon|uv|poetry|pdm|hatch|rye"
     r"|pipenv|npm|pnpm|yarn|bundle|rake|mvnw?|gradlew?|mix|composer|sh|bash|dash|zsh|ksh|fish|java|dotnet|Rscript|go|cargo"
-    r"|kotlin|groovy|scala|jbang|elixir|iex|erl|escript|make|just|task|mise|pixi|conda|mamba|micromamba|env|nice|timeout"
-    r"|docker|podman|nix|fastmcp|uvicorn|gunicorn|hypercorn|julia"
+    r"|kotlin|groovy|scala|scala-cli|swift|raku|guile|ocaml|runghc|nim|bb|clj|clojure|lein|dart|crystal|zig|sbt|emacs"
+    r"|jbang|elixir|iex|erl|escript|make|just|task|mise|pixi|conda|mamba|micromamba|env|nice|timeout"
+    r"|docker|podman|nix|nix-shell|devbox|flox|fastmcp|uvicorn|gunicorn|hypercorn|julia"
 )
 _BY_MANIFEST = re.compile(
     r"uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm|yarn|bun|deno|bundle|rake|mvnw?|gradlew?|mix|composer|go|cargo|make|just"
@@ -28,8 +29,8 @@ _WORKS_ON_FOLDERS = re.compile(
 )
 _WITH_DATA = re.compile(
     r"--(?:[\w-]+-)?(?:root|roots|repo|repository|repositories|workspace|workspace-folder|workspace-root|project-root"
-    r"|db|db-path|database|data|data-dir|docs|docs-dir|vault|notes|output|out|out-dir|outdir|output-dir|log|logs"
-    r"|log-dir|log-file|allow|allowed|allowed-dirs?|allowed-director(?:y|ies)|cache|cache-dir|storage|storage-dir)"
+    r"|project-path|db|database|data|docs|vault|notes|output|out|outdir|log|logs|log-file|allow|allowed|allowed-director(?:y|ies)"
+    r"|cache|storage)(?:[-_]?(?:dirs?|folders?|paths?))?"
 )
 # Options behind which an interpreter gets code or a module; what follows are arguments of that.
 _HAVE_CODE = re.compile(r"-[A-Za-z]*[mce]|--eval|--print|--exec|--module|--command")
@@ -62,6 +63,15 @@ _OF_CODE = frozenset(
         *("--app-dir", "--chdir", "--pythonpath", "include_path", "-pa", "-pz"),
     }
 )
+# Options of any program with a folder from which code may be loaded, or in which something else is started: what they
+# mean in one program is not known, so the folder counts if code lies in it.
+_OF_LIBRARIES = re.compile(r"-[ILi].*|-cp|--?class-?path|--(?:load|library|lib)-?path")
+_MAY_HAVE_CODE = re.compile(
+    r"-[CDcdt]|-D.+|--(?:[\w-]+-)?path|--(?:wd|cd|cwd|chdir|private-cwd|base|dir|directory|work(?:ing)?-?dir(?:ectory)?)"
+    r"|--(?:libs?|load|includes?|modules?|packages?|plugins?|extensions?|scripts?|tools?|hooks?)(?:-dirs?)?"
+)
+# Programs that build and execute the sources in a folder, without a manifest.
+_BUILD_SOURCES = re.compile(r"scala(?:-cli)?|jbang|kotlin")
 # The same of programs for which they mean this: a folder that is executed, or code in any case.
 _OF_BUILDS, _OF_CONDA = frozenset({"-p", "--project-dir"}), frozenset({"-p", "--prefix"})
 _OF_JAVA = frozenset({"-p", "--upgrade-module-path", "--patch-module", "-Djava.library.path", "-Dloader.path"})
@@ -70,7 +80,7 @@ _BUILDS, _CONDA = re.compile(r"gradlew?|pdm|hatch"), re.compile(r"conda|mamba|mi
 _MAX_CHARACTERS = 1024
 ORDERS = frozenset({"run", "exec", "x", "--"})
 """Words before the program that a package manager starts."""
-ATTACHED = re.compile(r"^-(?:(?:[CILr]|[Mm](?:local::)?lib=)(?=[\w./~])|f(?=[\w-]*[./~]))")
+ATTACHED = re.compile(r"^-(?:(?:[CILir]|[Mm](?:local::)?lib=)(?=[\w./~])|f(?=[\w-]*[./~]))")
 """Options to which a path can be attached."""
 
 
@@ -207,6 +217,22 @@ def is_of_code(words: Sequence[str], number: int) -> bool:
     """Whether a word names folders from which code is loaded, whatever is in them."""
     word = words[number]
     return bool(ATTACHED.match(word) or _options_of_code(words) & {*words[number - 1 : number], word.partition("=")[0]})
+
+
+def may_be_library(words: Sequence[str], number: int, *, is_whole: bool) -> bool:
+    """Whether a folder that a word names is code if code lies in it, since any program may load code from there.
+
+    Args:
+        words: the command line.
+        number: that of the word.
+        is_whole: whether the word leads to a project as a whole, on which most programs work.
+    """
+    word = words[number]
+    option = re.split(r"[=:]", word)[0] if word.startswith("-") else words[number - 1] if number else ""
+    if _OF_LIBRARIES.fullmatch(option):
+        return True
+    builds = _runs(_BUILD_SOURCES, words) and not word.startswith("-")
+    return not is_whole and (builds or (option.startswith("-") and _MAY_HAVE_CODE.fullmatch(option) is not None))
 
 
 def folders_of_options(words: Sequence[str]) -> Iterator[str]:

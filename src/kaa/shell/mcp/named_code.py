@@ -7,7 +7,7 @@ from glob import escape, glob
 from typing import Literal, TypeAlias
 
 from kaa.host.paths import is_below, trail
-from kaa.shell.mcp.code_files import entries
+from kaa.shell.mcp.code_files import entries, has_code
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES
 from kaa.shell.mcp.directories import directory_of
 from kaa.shell.mcp.executed_words import (
@@ -22,6 +22,7 @@ from kaa.shell.mcp.executed_words import (
     is_of_code,
     is_order,
     may_be_executed,
+    may_be_library,
     runs_interpreter,
     scripts,
     texts_with_arguments,
@@ -30,10 +31,10 @@ from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.runners import is_path, modules_of
 from kaa.shell.mcp.shell_text import is_shell_text, read_shell
 
-_Role: TypeAlias = Literal["data", "argument", "package", "code", "script"]
+_Role: TypeAlias = Literal["data", "argument", "library", "package", "code", "script"]
 """Of what is named: a folder is code if it has a manifest (`package`, `script`), if it is one that interpreters execute
-(`argument`: which program gets it is not known), or always (`code`); a file is code unless its name is one of data, or
-always (`script`)."""
+(`argument`: which program gets it is not known), if code lies in it (`library`), or always (`code`); a file is code
+unless its name is one of data, or always (`script`)."""
 
 MANIFESTS = (
     *("package.json", "pyproject.toml", "uv.toml", "setup.py", "deno.json", "deno.jsonc", "bunfig.toml", ".npmrc"),
@@ -49,7 +50,9 @@ MANIFESTS = (
         "mix.exs",
         "composer.json",
     ),
-    *("__main__.py", "index.js", "fastmcp.json", "flake.nix", "pixi.toml", "Project.toml"),
+    *("__main__.py", "index.js", "fastmcp.json", "flake.nix", "pixi.toml", "Project.toml", "shell.nix", "default.nix"),
+    *("deps.edn", "bb.edn", "project.clj", "Package.swift", "pubspec.yaml", "build.sbt", "build.zig", "shard.yml"),
+    *("stack.yaml", "dune-project", "devbox.json", "devenv.nix", ".flox"),
 )
 """Programs execute what these say, in the current directory or in a folder that is named."""
 
@@ -99,7 +102,7 @@ def _is_executed(folder: str, role: _Role, base: str, place: Place) -> bool:
     if role == "argument":  # the whole of a project is worked on
         real = os.path.realpath(folder)
         return real not in (os.path.realpath(base), place.whole(real)) and _has_index(folder)
-    return role != "data" and _has_manifest(folder)
+    return role != "data" and (_has_manifest(folder) or (role == "library" and has_code(folder)))
 
 
 def has_program_outside(line: CommandLine, place: Place) -> bool:
@@ -190,13 +193,18 @@ class _Line:
         is_executed = number in self._executed
         if is_executed and is_of_code(self._words, number):
             return "code"
+        if number in self._may_be_executed | self._executed and not is_container(self._words):
+            is_whole = any(map(self._is_whole, _parts(self._filled(self._words[number]))))
+            if may_be_library(self._words, number, is_whole=is_whole):
+                return "library"
         if number in self._scripts or (is_executed and number == first_argument(self._words)):
             return "script"
         return "package" if is_executed else "argument" if number in self._may_be_executed else "data"
 
     def _of_word(self, text: str, role: _Role, folders: Sequence[str]) -> Iterator[tuple[str, _Role]]:
-        if text.startswith("@"):  # a file with options
-            yield text[1:], "data"
+        if text.startswith("@"):  # a file with options; of a runner, the name of a package
+            is_file = os.path.isfile(os.path.join(self._base, os.path.expanduser(text[1:])))
+            yield text[1:], "script" if is_file else "data"
         for one in _parts(text):
             for folder in folders:
                 # In a path of classes, `lib/*` is all in `lib`.
@@ -271,4 +279,5 @@ class _Line:
 def _parts(text: str) -> Iterator[str]:
     """What may be a path in a word: all of it, and what stands between separators, without options before it."""
     parts = (text, *_SEPARATORS.split(text))
-    yield from filter(None, dict.fromkeys(one for part in parts for one in (part, ATTACHED.sub("", part))))
+    ways = (one for part in parts for one in (part, ATTACHED.sub("", part), part.partition("#")[0]))  # `./mcp#server`
+    yield from filter(None, dict.fromkeys(ways))
