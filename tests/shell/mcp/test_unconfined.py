@@ -119,6 +119,22 @@ def test_what_is_ordinary_names_nothing_of_a_project(land: Land, command: str) -
         "docker run -v PROJECT:/etc/profile.d image",
         "docker run -v PROJECT:/usr/lib/python3/site-packages/acme image",
         "docker run --mount type=bind,source=PROJECT image",
+        "docker run -v PROJECT:/app python:3.12 python3 /app/../app/tools/new.py",
+        "docker run -v PROJECT:/app python:3.12 python3 app/tools/new.py",
+        "docker run -v PROJECT:/app python:3.12 python3 server.py",
+        "docker run -v PROJECT:/app acme/gem bundle --root /app",
+        "docker run -v PROJECT:/app java @/app/arguments.txt",
+        "docker run --entrypoint /app/run acme/x -v PROJECT:/app",
+        "docker ; run ; -v ; PROJECT:/app ; alpine ; sh ; -c ; python3 /*/new.py",
+        "docker run -v PROJECT:/app -w //app ghcr.io/acme/runner ./tools/start",
+        "docker run -v PROJECT:/app -w /app -e NODE_OPTIONS=--require=./x.js acme/x",
+        "docker run -v PROJECT:/app -w /app -e PYTHONPATH=lib acme/x",
+        "docker ; run ; -v ; PROJECT:/app ; -w ; /app ; alpine ; ash ; -c ; ./run.sh",
+        "docker run --mount type=bind,source=PROJECT,somewhere=/app python:3.12 python3 /app/server.py",
+        "docker run -v PROJECT/..:/work python:3.12 python3 /work/app/server.py",
+        "docker run -v PROJECT:/home/node node:22 npx -y acme",
+        "docker run -v PROJECT:/venv/lib/python3.12/site-packages/acme acme/x",
+        "docker run -v PROJECT:/ acme/x",
         "docker run -v /srv/data:/data -v PROJECT:/app image /data/x.py /app/x.py",
     ],
 )
@@ -143,6 +159,14 @@ def test_a_container_executes_nothing_of_a_project_that_it_is_lent(land: Land, c
         "docker run -v PROJECT:/work python:3.12 python3 /opt/server.py /work",
         "docker run -v PROJECT:/work -e ALLOWED_PATHS=/work -eROOT=/work/docs mcp/filesystem",
         "docker run -v PROJECT:/work -w /work image",
+        "docker run -i --rm -v PROJECT:/workspace acme/mcp /workspace",
+        "docker run -i --rm -v PROJECT:/workspace -w /workspace acme/mcp --verbose serve",
+        "docker run -i --rm -v PROJECT:PROJECT -w PROJECT mcp/git",
+        "docker run -i --rm -v PROJECT:/workspace -e WORKSPACE=/workspace -e TOKEN ghcr.io/acme/mcp:latest",
+        "docker run -i --rm -v PROJECT:/workspace node:22 npx -y @acme/server --root=/workspace",
+        "docker run -i --rm -v PROJECT:/app -v notes:/data acme/mcp https://example.com/app/x.js",
+        "docker run -i --rm -v notes:/app acme/mcp /app/x.js",
+        "docker run -i --rm -v PROJECT:/data acme/mcp python3 server.py",
         "docker run -v PROJECT:/workspace mcp/git --repository=/workspace",
         "docker run -v PROJECT:/work image --notes /worker/x.py",
         "docker run -i --rm --mount type=bind,src=PROJECT,dst=/projects/app mcp/filesystem /projects",
@@ -150,6 +174,16 @@ def test_a_container_executes_nothing_of_a_project_that_it_is_lent(land: Land, c
 )
 def test_a_container_may_work_on_a_project(land: Land, command: str) -> None:
     assert land.named(command) is None
+
+
+def test_variables_that_are_passed_on_to_a_container_count(land: Land) -> None:
+    file = land.home / "variables"
+    file.write_text("TOKEN\nNODE_OPTIONS=--require=/app/x.js\n")
+
+    assert land.named("docker run -v PROJECT:/app -e PYTHONPATH acme/x", PYTHONPATH="/app/lib")
+    assert land.named("docker run -v PROJECT:/app -e TOKEN acme/x", TOKEN="/app/lib")
+    assert land.named("docker run -v PROJECT:/app -e REPO_PATH -e TOKEN acme/x", REPO_PATH="/app", TOKEN="a/b") is None
+    assert land.named(f"docker run -v PROJECT:/app --env-file {file} acme/x")
 
 
 def test_the_path_that_is_found_is_named(land: Land) -> None:

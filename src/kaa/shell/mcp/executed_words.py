@@ -99,6 +99,11 @@ def is_container(words: Sequence[str]) -> bool:
     return os.path.basename(words[0]) in ("docker", "podman") and "compose" not in words
 
 
+def is_folder_option(word: str) -> bool:
+    """Whether an option has a folder that an interpreter or a package manager executes."""
+    return word in _OF_FOLDERS | _OF_CODE
+
+
 def executed(words: Sequence[str], exists: Callable[[str], bool]) -> frozenset[int]:
     """The numbers of the words whose folders would be executed.
 

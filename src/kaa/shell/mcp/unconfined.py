@@ -52,7 +52,7 @@ def writable_word(line: CommandLine, place: Place) -> str | None:
                 continue
             if (written := next((one for one in trail(path) if is_below(one, roots)), None)) is not None:
                 return written
-    return next((one for one in executed_in_container(line.words) if is_below(os.path.realpath(one), roots)), None)
+    return executed_in_container(line.words, roots, variables)
 
 
 def _lent_to_container(words: Sequence[str], roots: Sequence[str]) -> Mapping[int, frozenset[str]]:
