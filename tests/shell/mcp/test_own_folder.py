@@ -161,6 +161,8 @@ def test_a_package_counts_where_a_server_starts_for_another_reason(land: Land) -
         ("uv --directory ~/servers/one run ./server.py .", "uv --directory ~/servers/one run ./server.py ."),
         ("uv --directory=docs run x", "uv --directory=PROJECT/docs run x"),
         ("server nothing ./nothing", "server nothing ./nothing"),
+        ("server --toolsets docs --mode=docs -m docs", "server --toolsets docs --mode=docs -m docs"),
+        ("server --config-dir docs -- docs", "server --config-dir PROJECT/docs -- PROJECT/docs"),
     ],
 )
 def test_words_that_lead_to_something_in_the_project_still_do(land: Land, command: str, there: str) -> None:
@@ -168,13 +170,14 @@ def test_words_that_lead_to_something_in_the_project_still_do(land: Land, comman
 
 
 def test_a_folder_that_a_command_makes_later_changes_no_argument(land: Land) -> None:
-    command = "server --access-mode restricted --toolsets=repos docs ./later"
+    command = "server restricted --config-file repos --toolsets=all docs ./later"
     first = land.there(command)
 
     for name in ("restricted", "repos", "later"):
         (land.project / name).mkdir()
 
-    assert first.words[1:] == ("--access-mode", "restricted", "--toolsets=repos", "PROJECT/docs", "./later")
+    assert first.words[1:4] == ("restricted", "--config-file", "repos")
+    assert first.words[4:] == ("--toolsets=all", "PROJECT/docs", "./later")
     assert land.there(command).words == (*first.words[:-1], "PROJECT/later")
 
 

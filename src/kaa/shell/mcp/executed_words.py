@@ -77,6 +77,7 @@ _OF_BUILDS, _OF_CONDA = frozenset({"-p", "--project-dir"}), frozenset({"-p", "--
 _OF_JAVA = frozenset({"-p", "--upgrade-module-path", "--patch-module", "-Djava.library.path", "-Dloader.path"})
 _JAVA = re.compile(r"java|kotlin|scala|groovy")
 _BUILDS, _CONDA = re.compile(r"gradlew?|pdm|hatch"), re.compile(r"conda|mamba|micromamba")
+_OF_FILES = re.compile(r"(?:dir|directory|directories|folder|path|file|config|source|src|input|target)s?$")
 _MAX_CHARACTERS = 1024
 ORDERS = frozenset({"run", "exec", "x", "--"})
 """Words before the program that a package manager starts."""
@@ -194,6 +195,13 @@ def is_of_server_for_folders(word: str) -> bool:
 def is_option_of_data(option: str) -> bool:
     """Whether an option has a folder or file that is worked on."""
     return _WITH_DATA.fullmatch(option) is not None
+
+
+def names_folder(option: str) -> bool:
+    """Whether an option names a folder or file, of data or of code."""
+    return (
+        is_option_of_data(option) or option in _OF_FOLDERS or option in _OF_CODE or _OF_FILES.search(option) is not None
+    )
 
 
 def _servers(words: Sequence[str], exists: Callable[[str], bool]) -> Iterator[int]:

@@ -13,6 +13,7 @@ from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.code import FILES, FOLDER
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.directories import directory_of
+from kaa.shell.mcp.executed_words import names_folder
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 
@@ -124,5 +125,8 @@ def _name(words: Sequence[str], number: int) -> tuple[str, str]:
     word = words[number]
     option, is_option, value = word.partition("=") if word.startswith("-") else ("", "", word)
     is_order = value in _ORDERS or _BEFORE_CODE.fullmatch(words[number - 1])
-    is_name = value and "/" not in value and not value.startswith(("-", "~")) and not is_order
+    before = option if is_option else words[number - 1]
+    is_behind = before.startswith("-") and before != "--" and (is_option or "=" not in before)
+    is_told = is_behind and not names_folder(before)  # `--toolsets repos`
+    is_name = value and "/" not in value and not value.startswith(("-", "~")) and not is_order and not is_told
     return f"{option}{is_option}", value if is_name else ""
