@@ -20,6 +20,7 @@ from tests.support.ordinary import as_ordinary_user, open_directory
 Begin = Callable[..., Tracker]
 _CLOSED_DIRECTORY = [0o300, 0o100, 0o000, 0o200, 0o400]
 _CLOSED_FILE = [0o200, 0o000]
+_SOME = ("one", "two", "three")
 
 
 @pytest.fixture
@@ -65,8 +66,10 @@ def _write(path: Path, text: str, mode: int = 0o644) -> None:
     path.chmod(mode)
 
 
-def _wait_until_old(directory: Path) -> None:
-    """Wait until the times of files tell whether they change."""
+def _write_some(directory: Path, mode: int) -> None:
+    """Write files, and wait until their times tell whether they change."""
+    for name in _SOME:
+        _write(directory / name, name, mode)
     newest = max(path.stat().st_ctime_ns for path in directory.iterdir())
     while time.time_ns() < newest + 2 * FRESH_NS:
         time.sleep(0.01)
@@ -203,9 +206,7 @@ def test_a_directory_that_another_user_has_closed_is_not_gone(project: Path, beg
 
 
 def test_a_closed_file_that_is_read_later_has_not_changed(project: Path, begin: Begin, kept: list[bytes]) -> None:
-    for name in ("one", "two", "three"):
-        _write(project / "src" / name, name, 0o200)
-    _wait_until_old(project / "src")
+    _write_some(project / "src", 0o200)
     tracker = begin(Portion(1, 1000))
 
     for _ in tracker.read_more(EVERYTHING, 0):
@@ -213,21 +214,67 @@ def test_a_closed_file_that_is_read_later_has_not_changed(project: Path, begin: 
 
     assert _changes(tracker) == {}
     assert tracker.uncovered == {}
-    assert {b"one", b"two", b"three"} <= {*kept}
+    assert {name.encode() for name in _SOME} <= {*kept}
 
 
 def test_new_closed_files_do_not_wait(project: Path, begin: Begin, kept: list[bytes]) -> None:
     tracker = begin()
-    for name in ("one", "two", "three"):
-        _write(project / "src" / name, name, 0o200)
-    _wait_until_old(project / "src")
+    _write_some(project / "src", 0o200)
 
     rows = tracker.collect(Portion(1, 1000))
 
     assert {str(path): _shown(after) for path, _, after in rows if str(path) != "src/file"} == {
-        f"src/{name}": _file(name, 0o200) for name in ("one", "two", "three")
+        f"src/{name}": _file(name, 0o200) for name in _SOME
     }
     assert {b"one", b"two", b"three"} <= {*kept}
+
+
+@pytest.mark.parametrize("asked", ["to write", "to restore"])
+def test_a_closed_file_that_was_looked_at_before_it_was_read_is_known(
+    project: Path, begin: Begin, kept: list[bytes], asked: str
+) -> None:
+    _write_some(project / "src", 0o200)
+    tracker = begin(Portion(1, 1000))
+
+    for name in _SOME:
+        if asked == "to write":
+            tracker.note(str(project / "src" / name))
+        else:
+            tracker.states([f"src/{name}"])
+        _write(project / "src" / name, "changed", 0o200)
+
+    assert _changes(tracker) == {f"src/{name}": (_file(name, 0o200), _file("changed", 0o200)) for name in _SOME}
+    assert {name.encode() for name in _SOME} <= {*kept}
+
+
+def test_new_files_wait_to_be_read_while_another_user_has_closed_their_directory(
+    project: Path, begin: Begin, kept: list[bytes]
+) -> None:
+    if os.getuid() != 0:
+        pytest.skip("a directory of another user takes root")
+    tracker = begin()
+    _write_some(project / "src", 0o644)
+    tracker.collect(Portion(1, 1000))
+    os.seteuid(0)
+    try:
+        os.chown(project / "src", 0, 0)
+        (project / "src").chmod(0o700)
+    finally:
+        os.seteuid(project.stat().st_uid)
+
+    assert _changes(tracker) == {"src": (("directory", 0o755), ("directory", 0o700))}
+    assert tracker.take_completed() == []
+    assert tracker.uncovered["unread"] == 2
+
+    os.seteuid(0)
+    try:
+        (project / "src").chmod(0o755)
+    finally:
+        os.seteuid(project.stat().st_uid)
+    assert _changes(tracker) == {"src": (("directory", 0o700), ("directory", 0o755))}
+    assert len(tracker.take_completed()) == 2
+    assert tracker.uncovered == {}
+    assert {name.encode() for name in _SOME} <= {*kept}
 
 
 def test_a_directory_may_be_closed_while_it_is_open(project: Path) -> None:

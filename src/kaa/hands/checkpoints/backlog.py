@@ -143,7 +143,8 @@ class Backlog:
         for directory in self._made.directories():
             for _ in self._read_in(self._made, directory, Spending(Portion())):
                 pass
-            if changed := set(self._made.names(directory)):
+            changed = set(self._made.names(directory))
+            if changed and not self._is_closed(directory):
                 for name in changed:
                     self._made.remove(join(directory, name))
                 yield directory, changed
@@ -253,6 +254,11 @@ class Backlog:
     def below(self, directory: str) -> list[str]:
         """All paths below a directory."""
         return [*self._found.below(directory), *self._made.below(directory)]
+
+    def _is_closed(self, directory: str) -> bool:
+        """Whether another user has closed a directory: what is in it may be the same, and is read later."""
+        with self._roots.opened(directory) as descriptor:
+            return descriptor is None and not self._roots.is_gone(directory)
 
     def _read_in(
         self,

@@ -127,9 +127,9 @@ class Tracker:
             with self.roots.opened(directory) as descriptor:
                 if descriptor is None:
                     return
-                seen = look(descriptor, name, self._manifest.get(at))
-                if seen.state is not None and at in self._backlog:
+                if at in self._backlog:  # before a look, which changes the ctime of a closed file
                     self._backlog.learn(descriptor, directory, name)
+                seen = look(descriptor, name, self._manifest.get(at))
             if seen.state is None or seen.state.kind != "directory":
                 if directory not in self._entered and at not in self._noted:  # else it is seen when it changes
                     self._noted.add(at)
@@ -222,6 +222,8 @@ class Tracker:
             if self.roots.is_root(path):
                 state: State | None = self.roots.itself(directory)[1]
             elif (descriptor := nearby.opened(directory)) is not None:
+                if path in self._backlog:  # before a look, as in `note`
+                    self._backlog.learn(descriptor, directory, name)
                 state = look(descriptor, name).state
             else:
                 state = None
@@ -358,7 +360,7 @@ class Tracker:
             self._see_root(directory)
         with self.roots.opened(directory) as descriptor:
             if descriptor is None and not self.roots.is_gone(directory):
-                self._dirty[directory] = names  # nobody can tell what they are: later, perhaps
+                self._dirty.setdefault(directory, set()).update(names)  # nobody can tell what they are: later, perhaps
                 return
             for name in names:
                 self._backlog.miss(join(directory, name), descriptor)
