@@ -104,7 +104,7 @@ def test_leaving_kaa_stops_it_and_the_session_says_so(tmp_path: Path) -> None:
             program.wait_for("works in the background")
             program.wait_for(lambda _: len(model.requests) == 1)
             enter(program, "/quit")
-            program.wait_for("Background work is still running")
+            program.wait_for("Keep it running without this terminal?")
             program.press("q")
             program.wait_for_end()
 

@@ -161,7 +161,7 @@ def test_a_kill_leaves_a_session_that_tells_what_was_interrupted(kaa: Kaa, serve
         assert kaa.run("agents").out == ""
         assert not one.socket(kaa).exists()  # it was recognized as left behind
         gone = kaa.run("agents", "tell", one.short, "hello")
-        assert "has ended, or was killed" in gone.err
+        assert "it ended or was killed" in gone.err
 
         server.begin([say("I see.")])
         shown = kaa.run("--session", one.id, "-p", "/agents").out

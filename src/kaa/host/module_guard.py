@@ -57,7 +57,7 @@ def _judge(event: str, arguments: tuple[object, ...]) -> None:
         return
     if not isinstance(file, str) or file.startswith("<") or not file:
         return
-    for place in trail(os.path.abspath(file)):
+    for place in trail(os.path.join(os.getcwd(), file)):  # not normalized: `..` behind a link leads elsewhere
         if is_below(place, _protected):
             continue
         if commands_can_write(place) or in_known_project(place, os.environ, "") is not None:

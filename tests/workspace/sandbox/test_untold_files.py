@@ -36,6 +36,16 @@ def test_what_a_killed_kaa_noted_is_taken_once(tmp_path: Path, moved: Blocked) -
     assert _taken(folder, tmp_path) == []
 
 
+def test_a_name_that_is_not_utf8_is_noted(tmp_path: Path) -> None:
+    folder, kept = tmp_path / "notes", tmp_path / os.fsdecode(b"odd\xff.kaa-blocked")
+    kept.write_text("mine")
+    moved = Blocked("protected", str(tmp_path / os.fsdecode(b"odd\xff")), str(kept))
+
+    _noted_by_a_kaa_that_is_killed(folder, tmp_path, moved)
+
+    assert _taken(folder, tmp_path) == [moved]
+
+
 @pytest.mark.parametrize("how", ["gone", "put back"])
 def test_what_nobody_misses_is_not_taken(tmp_path: Path, moved: Blocked, how: str) -> None:
     folder = tmp_path / "notes"

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
 _FALLBACK_DELAY_SECONDS: Final = 0.25  # RFC 8305: when IPv6 is slow to answer, IPv4 is tried beside it
+_MAX_LABEL: Final = 64  # RFC 1035 (2.3.4): the parts of a name are shorter
 
 # Family, type, protocol and address, as `getaddrinfo` has them.
 _Address: TypeAlias = tuple[int, int, int, Any]  # any: addresses differ by family
@@ -46,7 +47,8 @@ async def dial(host: str, port: int) -> socket.socket:
 
 async def _addresses(host: str, port: int) -> list[_Address]:
     """The addresses of a host, its families in turn."""
-    name = host.encode() if host.isascii() else host  # a text would load Python's tables for names in other scripts
+    # A text would load Python's tables for names in other scripts; what they refuse, it has to be.
+    name = host.encode() if host.isascii() and max(map(len, host.split("."))) < _MAX_LABEL else host
     with suppress(socket.gaierror):  # an address needs no lookup, which would take a thread
         return _in_turn(socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST))
     return _in_turn(await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM))

@@ -40,7 +40,7 @@ _ADDRESS = re.compile(r"\b(?:https?|wss?|git|ssh|redis|postgres(?:ql)?|mysql|mon
 _SLASHES = re.compile(r"/(?:\.?/)+")
 # Where images have what they execute or obey.
 _OF_IMAGES = re.compile(
-    r"/(?:(?:usr|etc|opt|s?bin|lib\d*|root|boot|dev|proc|run|sys|nix|var/(?:lib|run|spool))(?:/.*)?|docker-.*|entrypoint.*"
+    r"/(?:(?:usr|etc|opt|s?bin|lib\d*|root|boot|dev(?!/shm)|proc|run|sys|nix|var/(?:lib|run|spool))(?:/.*)?|docker-.*|entrypoint.*"
     r"|home(?:/[^/]+(?:/\..*)?)?|.*/(?:\.git|node_modules|(?:site|dist)-packages)(?:/.*)?)?"
 )
 # Directories in which the programs of many images start. An image does not say it in the command line.

@@ -5,6 +5,7 @@ or not settled. The next kaa in the project tells it, once.
 """
 
 import fcntl
+import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -47,7 +48,7 @@ class UntoldFiles:
             for one in moved:
                 if self._descriptor is None:
                     self._descriptor = self._opened()
-                os.write(self._descriptor, msgspec.json.encode(_Note(self._root, one)) + b"\n")
+                os.write(self._descriptor, _encoded(_Note(self._root, one)))
 
     def close(self) -> None:
         """Forget all: whoever is there was told."""
@@ -64,6 +65,11 @@ class UntoldFiles:
         descriptor = os.open(self._path, flags, _FILE_MODE)
         regular_files.lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return descriptor
+
+
+def _encoded(note: _Note) -> bytes:
+    """A line of ASCII: names may have bytes that are no UTF-8, which Python has as lone surrogates."""
+    return json.dumps(msgspec.to_builtins(note)).encode("ascii") + b"\n"
 
 
 def take_untold(folder: str, names: Iterable[str], root: str) -> Iterator[Blocked]:
@@ -86,8 +92,8 @@ def _taken(path: str, root: str) -> Iterator[Blocked]:
             return
         notes = []
         for line in file:
-            with suppress(msgspec.DecodeError):  # it was killed while it wrote
-                notes.append(msgspec.json.decode(line, type=_Note))
+            with suppress(ValueError, msgspec.ValidationError):  # it was killed while it wrote
+                notes.append(msgspec.convert(json.loads(line), _Note))
         if notes and not (is_below(root, [notes[0].root]) or is_below(notes[0].root, [root])):
             return
         os.unlink(path)
