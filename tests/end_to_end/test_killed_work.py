@@ -275,7 +275,7 @@ def test_the_port_of_a_job_that_ended_with_kaa_is_named() -> None:
             program.wait_for(f"/forward {port}")
             program.wait_for(is_idle)
             enter(program, f"/forward {port}")
-            program.wait_for(f"port {port}")
+            program.wait_for(lambda screen: f"leads to port {port}" in " ".join(screen.text().split()))
             enter(program, "/quit")
             program.wait_for("Leave kaa?")
             program.type("q")

@@ -6,8 +6,9 @@ from functools import partial
 from typing import NamedTuple
 
 from kaa.hands.protected import is_protected
+from kaa.host.paths import is_below
 from kaa.shell.worktrees.registry import WorktreeError
-from kaa.workspace.blocked import visible
+from kaa.workspace.blocked import Blocked, visible
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
 
@@ -440,16 +441,19 @@ class States:
             WorktreeError: the directory has changed, a file cannot be written, or somebody replaced objects.
         """
         try:
-            answer = await self._run(_APPLY, directory, before, after, *known)
+            answer, blocked = await self._told(_APPLY, directory, before, after, *known)
         except _FailedError as error:
             if error.is_ended:  # perhaps by the guard, when it had written half
                 await self._run(_PUT_BACK, directory, before, after, *known)
             raise
         different = set(answer.split("\0"))
+        # The guard may have moved files away, or restored others, after git had looked at them.
+        guarded = [one.what for one in blocked if one.kept_as]
         failed = [
             path
             for kind, path in await self.changes(before, after)
-            if (path in different if kind != "D" else _is_file(os.path.join(directory, path)))
+            if is_below(os.path.join(directory, path), guarded)
+            or (path in different if kind != "D" else _is_file(os.path.join(directory, path)))
         ]
         if failed:
             await self._run(_PUT_BACK, directory, before, after, *known)
@@ -474,6 +478,11 @@ class States:
         Raises:
             WorktreeError: git refuses, or is missing.
         """
+        text, _ = await self._told(script, *arguments)
+        return text
+
+    async def _told(self, script: str, *arguments: str) -> tuple[str, Sequence[Blocked]]:
+        """Run a script, and return what it prints, and what the sandbox stopped although it succeeded."""
         request = CommandRequest(
             ["/bin/sh", "-c", _RUN, _GIT + script, *arguments],
             env=self._environment,
@@ -490,7 +499,7 @@ class States:
             raise _FailedError(text, result)
         if result.output_bytes > len(result.tail):
             raise TooMuchError(f"git says more than {_MOST_BYTES // 1024 // 1024} MiB")
-        return text
+        return text, result.blocked
 
 
 def _is_file(path: str) -> bool:
