@@ -54,11 +54,8 @@ def project(tmp_path: Path) -> Path:
     return project
 
 
-def _play(
-    project: Path, commands: Sequence[str], asker: Asker = NOBODY, sandbox: SandboxOptions | None = None
-) -> list[str]:
+def _play(project: Path, commands: Sequence[str], asker: Asker = NOBODY) -> list[str]:
     """Have the model run commands. Returns their results."""
-    sandbox = sandbox or SandboxOptions(private=(str(project.parent / "kaa"),))
     with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
         environ = {
             "PATH": os.environ["PATH"],
@@ -68,7 +65,7 @@ def _play(
         }
 
         async def whole() -> list[str]:
-            workspace = LocalWorkspace.start(str(project), env=environ, sandbox=sandbox)
+            workspace = LocalWorkspace.start(str(project), env=environ, sandbox=SandboxOptions())
             host = Host(HostOptions(), Home(project.parent / "kaa"), environ, lambda _: None, asker)
             try:
                 async with conversing(host, ConversationOptions(model="m"), workspace) as conversation:
@@ -144,23 +141,6 @@ def test_protected_files_that_come_and_go_within_a_command_are_not_asked_about(p
     assert _git(project, "status", "--short") == ""
     assert "came with a checkout and went with the next one" in result
     assert "kaa-blocked" not in result
-    kept = [path.read_text() for path in (project.parent / "kaa" / "moved-files").rglob("*") if path.is_file()]
-    assert sorted(kept) == ["#!/bin/sh\n", "[env]\n"]  # commands write what git says of checkouts
-
-
-def test_without_a_copy_that_commands_cannot_write_kaa_asks_whatever_git_says(project: Path) -> None:
-    _git(project, "checkout", "-q", "main")
-    _git(project, "checkout", "-qb", "hooks")
-    (project / "mise.toml").write_text("[env]\n")
-    _git(project, "add", ".")
-    _git(project, "commit", "-qm", "hooks")
-    _git(project, "checkout", "-q", "main")
-    person = Person(Deny())
-
-    _play(project, ["git checkout -q hooks; sleep 0.3; git checkout -q main"], person, SandboxOptions())
-
-    assert len(person.questions) == 1
-    assert (project / "mise.toml.kaa-blocked").read_text() == "[env]\n"
 
 
 def test_what_a_checkout_removed_but_somebody_wrote_anew_is_asked_about(project: Path) -> None:

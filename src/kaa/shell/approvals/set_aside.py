@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import posixpath
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -195,14 +195,13 @@ class SetAside:
     async def _offer_files(
         self, call: ToolCall, files: Sequence[ProposedFile], kept: tuple[Blocked, ...], remark: str
     ) -> Outcome:
-        left = await self._left_behind(files, kept)
+        left = await self._left_behind(files)
         rest = tuple(file for file in files if file not in left)
         open_ones = tuple(one for one in kept if any(is_below(file.copy, one.kept_as) for file in rest))
         if not left:
             return await self._ask_and_write(call, rest, open_ones, remark)
-        await self._discard_copies(left.keys(), kept)
+        await self._discard_copies(left, kept)
         told = f"{_listed([file.path for file in left])} came with a checkout and went with the next one."
-        self._notify(f"{told} kaa keeps a copy: {', '.join(map(visible, left.values()))}")
         outcome = await self._ask_and_write(call, rest, open_ones, remark) if rest else Outcome()
         settled = (*(one for one in kept if one not in open_ones), *outcome.settled)
         return Outcome(f"{told} {outcome.told}".rstrip(), settled)
@@ -226,16 +225,10 @@ class SetAside:
             return Outcome(f"{verdict.reason} {IF_MOVED}")
         return await self._write(files, kept, own=verdict.puts_back)
 
-    async def _left_behind(self, files: Sequence[ProposedFile], kept: Sequence[Blocked]) -> Mapping[ProposedFile, str]:
-        """Return the files that git had checked out and has no more, with the copies in kaa's home.
-
-        Nobody needs them. But what git says of that commands can write, so one without such a copy is none of them.
-        """
-        copies = {file: copy for file in files if file.before == Absent() and (copy := _saved_copy(file, kept))}
-        if not copies:
-            return {}
-        left = await self._sandbox.left_behind({file.path: file.content for file in copies})
-        return {file: copy for file, copy in copies.items() if file.path in left}
+    async def _left_behind(self, files: Sequence[ProposedFile]) -> Sequence[ProposedFile]:
+        """Return the files that git had checked out and has no more: nobody needs them, and git has their content."""
+        left = await self._sandbox.left_behind({file.path: file.content for file in files if file.before == Absent()})
+        return tuple(file for file in files if file.path in left)
 
     def _ways_back(self, kept: Sequence[Blocked]) -> str:
         """Return a command for the directory of the project."""
@@ -315,7 +308,7 @@ class SetAside:
             return msgspec.structs.replace(one, kept_as=one.saved)
         return one
 
-    async def _discard_copies(self, files: Iterable[ProposedFile], kept: Sequence[Blocked]) -> None:
+    async def _discard_copies(self, files: Sequence[ProposedFile], kept: Sequence[Blocked]) -> None:
         """Remove the copies. What somebody has changed meanwhile stays: it is not what was written."""
         for file in files:
             top = next(one.kept_as for one in kept if is_below(file.copy, one.kept_as))
@@ -326,17 +319,6 @@ class SetAside:
 
 def _earlier(moved: Sequence[Blocked]) -> str:
     return "".join(f"An earlier version of {visible(one.what)} is in {visible(one.kept_as)}. " for one in moved)
-
-
-def _saved_copy(file: ProposedFile, kept: Sequence[Blocked]) -> str:
-    """Return where kaa's home has the content of a file, out of the reach of commands; empty if it does not."""
-    for one in kept:
-        if one.saved and is_below(file.copy, one.kept_as):
-            path = one.saved.rstrip("/") + file.copy[len(one.kept_as) :]
-            with contextlib.suppress(OSError):
-                if read_regular(path) == file.content:
-                    return path
-    return ""
 
 
 def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str, remark: str) -> Approval:
