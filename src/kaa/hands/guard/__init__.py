@@ -31,8 +31,9 @@ It notes the state at its start and moves nothing before the first request: one 
 may be at work. With `"adopts": true` in that request it takes in what happened meanwhile, since no command has run.
 
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
-`{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out, "flooded": whether
-they come from a loop, "stuck": whether a mount keeps something that has to be moved away, "unheld": whether something
+`{"findings": [{"path", "kept_as", "why", "kind", "content", "mode", "below"}, ...], "more": number of findings left
+out, "saved": those of them with content, which is to be kept where commands cannot write, "flooded": whether they come
+from a loop, "stuck": whether a mount keeps something that has to be moved away, "unheld": whether something
 was accepted that no mount holds, "discerns": whether `discern` has an effect, "calm": whether what is made now is the
 user's, "scans": whether it cannot watch all directories}`:
 
