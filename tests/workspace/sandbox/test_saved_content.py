@@ -75,7 +75,7 @@ def test_the_way_back_that_is_shown_works_for_every_name(tmp_path: Path, name: b
 
     for saved, content in ((copy, "mine"), ("", "a command's")):
         blocked = Blocked("protected", str(project / ".envrc"), str(project / ".envrc.kaa-blocked"), saved)
-        shown = blocked.text.partition("meanwhile. (")[2].removesuffix(" puts it back, outside the sandbox.)")
+        shown = blocked.text.rpartition(" (")[2].removesuffix(" puts it back, outside the sandbox.)")
         subprocess.run(["bash", "-c", shown], check=True)
 
         assert shown.isprintable()
