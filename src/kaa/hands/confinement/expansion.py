@@ -33,7 +33,10 @@ class Expansion:
     def existing(self, patterns: Iterable[str]) -> Iterator[str]:
         """Real paths of what exists, in the order of the patterns. What several mean comes several times."""
         for pattern in patterns:
-            for path in (pattern,) if _parts(pattern) is None else self._candidates(pattern):
+            is_path = _parts(pattern) is None
+            if is_path and self._way_to(_parent(pattern)) is None:
+                continue  # most of them: the directory is not there, as that of the pattern before
+            for path in (pattern,) if is_path else self._candidates(pattern):
                 if not exists(path):
                     if closed := self._way_to(os.path.dirname(path)):
                         self.closed[os.path.realpath(closed)] = None
@@ -59,6 +62,8 @@ class Expansion:
 
     def _listed(self, directory: str) -> tuple[str, ...]:
         if (names := self._names.get(directory)) is None:
+            if self._way_to(directory) is None:
+                return ()
             try:
                 names = tuple(os.listdir(directory))
             except PermissionError:
@@ -78,7 +83,10 @@ class Expansion:
 
     def _way_to(self, directory: str) -> str | None:
         """The directory of this user that is closed on the way to one; "" if none is, None if it does not exist."""
-        unknown = []
+        try:
+            return self._ways[directory]
+        except KeyError:
+            unknown = []
         while directory.strip("/") and directory not in self._ways:
             unknown.append(directory)
             directory = os.path.dirname(directory)
@@ -100,6 +108,12 @@ class Expansion:
         if (real := self._real.get(parent)) is None:
             real = self._real[parent] = os.path.realpath(parent or "/").rstrip("/")
         return f"{real}/{name}"
+
+
+@functools.cache
+def _parent(path: str) -> str:
+    """Of a path that is no pattern. What ends with a slash is looked for in itself, which need not be entered."""
+    return os.path.dirname(path.rstrip("/"))
 
 
 @functools.cache
@@ -146,8 +160,10 @@ def _test(pattern: str) -> Callable[[str], object]:
     first, *inner, last = pattern.split("*")
 
     def is_fitting(name: str) -> bool:
+        if not name.startswith(first):  # most do not
+            return False
         at, end = len(first), len(name) - len(last)
-        if at > end or not (name.startswith(first) and name.endswith(last)):
+        if at > end or not name.endswith(last):
             return False
         for part in inner:
             found = name.find(part, at, end)
