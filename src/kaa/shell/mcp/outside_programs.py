@@ -145,6 +145,8 @@ class _Programs:
         self._entries = [one for one in entries if os.path.isabs(one) and not self._is_written(os.path.realpath(one))]
         self._projects = [one for one in place.writable() if one.count("/") > 1]
         self._seen: set[str] = set()
+        self._led: set[str] = set()  # paths whose way was looked at
+        self._had_around: set[str] = set()  # folders
         self.texts: list[Text] = []
         self._given = [*line.words[1:], *line.variables.values()]  # what programs get, or find by links
         self._folders: dict[str, None] = {}  # that are executed, such as that of `npm --prefix`
@@ -230,6 +232,9 @@ class _Programs:
 
     def _leading(self, path: str) -> Iterator[str]:
         """What commands can write of what a path leads to, or what the program there loads."""
+        if path in self._led:
+            return
+        self._led.add(path)
         written = [one for one in trail(path) if self._is_written(one)]
         yield from written or self._of_program(path)
 
@@ -351,6 +356,9 @@ class _Programs:
 
     def _around(self, folder: str) -> Iterator[str]:
         """What the folder of a package, and those above it, load: environments, linked packages, path dependencies."""
+        if folder in self._had_around:
+            return
+        self._had_around.add(folder)
         manifests = Manifests()
         while not (is_below(self._home, (folder,)) or is_below(folder, _OF_DISTRIBUTION) or folder == "/usr/local"):
             if os.path.basename(folder) == "node_modules":  # what links there lead to is loaded by those that name it
