@@ -1,5 +1,7 @@
 """Finding out who gives tokens, and believing only what fits."""
 
+import socket
+
 import pytest
 
 from kaa.core.errors import OverloadedError
@@ -285,6 +287,20 @@ def test_a_server_can_name_what_is_no_more_internal_than_itself(server: str, add
 def test_a_server_in_a_private_network_cannot_name_this_machine() -> None:
     with pytest.raises(UnsafeAddressError, match="on this machine"):
         contact("https://10.0.0.1/mcp", "https://127.0.0.1/x")
+
+
+def test_a_server_is_as_internal_as_the_least_internal_of_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = {"both.example": ["1.1.1.1", "127.0.0.1"], "9.9.9.9": ["9.9.9.9"]}
+
+    def resolved(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 0)) for one in addresses[host]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+
+    with pytest.raises(UnsafeAddressError):
+        contact("https://both.example/mcp", "https://10.0.0.1/x")
+    with pytest.raises(UnsafeAddressError):
+        contact("https://9.9.9.9/mcp", "https://both.example/x")
 
 
 def test_no_other_place_is_tried_after_a_refused_address(server: McpOAuthServer, logging_in: LogIn) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ class UnsafeAddressError(AuthError):
 
 
 class GuardedTransport:
-    """Sends requests only to addresses that are no more internal than the server that named them.
+    """Sends requests only to addresses that are no more internal than all of those of the server that named them.
 
     A name can point elsewhere between this check and the connection. What it leads to then has to prove by TLS to be
     the named host, and gets no token.
@@ -58,8 +58,8 @@ class GuardedTransport:
                 f"{host_of(self._server)} names {url[:200]!r} for its login: kaa uses only addresses that begin with "
                 "https://"
             )
-        kind = await _kind(url)
-        if kind is AddressKind.PUBLIC or kind.value <= (await _kind(self._server)).value:
+        kind = max(await _kinds(url), key=_by_nearness)
+        if kind is AddressKind.PUBLIC or kind.value <= min(await _kinds(self._server), key=_by_nearness).value:
             return
         where = "in a private network" if kind is AddressKind.PRIVATE else "on this machine or its local network"
         raise UnsafeAddressError(
@@ -68,15 +68,22 @@ class GuardedTransport:
         )
 
 
-async def _kind(url: str) -> AddressKind:
-    """The worst that the host of `url` leads to. What has no address here is left to a proxy, or to fail."""
+def _by_nearness(kind: AddressKind) -> int:
+    return kind.value
+
+
+async def _kinds(url: str) -> Sequence[AddressKind]:
+    """What the host of `url` leads to: a name may have several addresses, as whoever owns it likes.
+
+    What has no address here is left to a proxy, or to fail.
+    """
     host = urlsplit(url).hostname or ""
     try:
-        return kind_of(host)
+        return [kind_of(host)]
     except ValueError:
         pass
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        return AddressKind.PUBLIC
-    return max((kind_of(str(place[0])) for *_, place in found), key=lambda kind: kind.value)
+        return [AddressKind.PUBLIC]
+    return [kind_of(str(place[0])) for *_, place in found]
