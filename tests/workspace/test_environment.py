@@ -1,3 +1,8 @@
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from kaa.workspace.environment import command_environment
@@ -70,3 +75,34 @@ def test_nobody_is_asked_and_nothing_is_paged() -> None:
 def test_ways_out_are_dropped_in_a_sandbox_and_kept_outside(name: str) -> None:
     assert name not in command_environment({name: "x"}, confined=True)
     assert command_environment({name: "x"}, confined=False)[name] == "x"
+
+
+def test_collecting_garbage_forgets_no_worktree_that_commands_do_not_see(tmp_path: Path) -> None:
+    repository, worktree = tmp_path / "repository", tmp_path / "elsewhere"
+    for words in (
+        ("init", "-q", str(repository)),
+        (
+            "-C",
+            str(repository),
+            "-c",
+            "user.name=u",
+            "-c",
+            "user.email=e",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "one",
+        ),
+        ("-C", str(repository), "worktree", "add", "-q", str(worktree)),
+    ):
+        subprocess.run(["git", *words], check=True)
+    shutil.rmtree(worktree)  # as commands see it
+    record = repository / ".git" / "worktrees" / "elsewhere"
+    for path in record.iterdir():
+        os.utime(path, (1_000_000_000,) * 2)
+    environment = command_environment(dict(os.environ), confined=True)
+
+    subprocess.run(["git", "-C", str(repository), "gc", "-q"], env=environment, check=True)
+
+    assert (record / "gitdir").exists()

@@ -41,6 +41,10 @@ _WAYS_OUT_BEGIN = (
     *("PULSE_", "AT_SPI_"),
 )
 _PROXY = "_PROXY"
+_GIT_SETTINGS = (
+    ("rerere.enabled", "false"),  # what it notes of resolved conflicts may not be written
+    ("gc.worktreePruneExpire", "never"),  # to commands, worktrees elsewhere seem to be gone
+)
 
 
 def command_environment(environment: Mapping[str, str], *, confined: bool) -> dict[str, str]:
@@ -53,20 +57,19 @@ def command_environment(environment: Mapping[str, str], *, confined: bool) -> di
     kept = {name: value for name, value in environment.items() if not is_secret(name)}
     if confined:
         kept = {name: value for name, value in kept.items() if not _leads_out(name)}
-        kept |= _without_rerere(kept)
+        kept |= _for_git(kept)
     return {**kept, **_UNATTENDED}
 
 
-def _without_rerere(environment: Mapping[str, str]) -> dict[str, str]:
-    """Have git not record how conflicts are resolved: commands may not write what it notes for that."""
+def _for_git(environment: Mapping[str, str]) -> dict[str, str]:
+    """Have git leave alone what commands may not write or do not see."""
     count = environment.get("GIT_CONFIG_COUNT", "0")
     if not count.isdecimal():
         return {}  # git refuses to run anyway
-    return {
-        "GIT_CONFIG_COUNT": str(int(count) + 1),
-        f"GIT_CONFIG_KEY_{int(count)}": "rerere.enabled",
-        f"GIT_CONFIG_VALUE_{int(count)}": "false",
-    }
+    settings = {"GIT_CONFIG_COUNT": str(int(count) + len(_GIT_SETTINGS))}
+    for number, (key, value) in enumerate(_GIT_SETTINGS, int(count)):
+        settings |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return settings
 
 
 def _leads_out(name: str) -> bool:

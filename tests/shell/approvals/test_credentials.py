@@ -30,9 +30,17 @@ def test_what_needs_credentials_is_foreseen(command: str, reason: str) -> None:
     assert need.reason.startswith(reason)
 
 
+@pytest.mark.parametrize("command", ["git worktree remove wt", "git -C sub worktree prune -v", "git worktree move a b"])
+def test_what_takes_away_worktrees_that_the_sandbox_hides_is_foreseen(command: str) -> None:
+    (need,) = foreseen(reach(read(command)))
+
+    assert need.escalation == OUTSIDE
+
+
 @pytest.mark.parametrize(
     "command",
     [
+        *("git worktree", "git worktree add wt", "git worktree list"),
         *(
             "git commit -s -m x",
             "git stash push",

@@ -36,8 +36,10 @@ _GIT = {
     "switch": r"-[qd]+|-|--(?:detach|guess|no-guess|no-track|quiet)",
     "tag": r"-[adflnsv]*(?:m.*)?|-u|--(?:annotate|contains|delete|force|list|local-user|merged|message|points-at|sign"
     r"|sort|verify)",
+    "worktree": r"-[fvn]+|--(?:dry-run|expire|force|verbose)",
 }
 _SUBMODULES = frozenset({"add", "init", "status", "sync", "update"})  # `foreach` runs what it is given
+_OF_WORKTREES = frozenset({"list", "prune", "remove"})  # `add` and `move` make a directory of any name
 _BEFORE_SUBCOMMANDS = frozenset({"--no-pager", "-P"})
 # Their first operand is a repository. These options have a value in the next word.
 _TO_REPOSITORIES = {
@@ -343,6 +345,8 @@ def _of_git(words: Sequence[str], root: str) -> str | None:
     operands = [word for word in words[1:] if not word.startswith("-")]
     if subcommand == "submodule" and (not operands or operands[0] not in _SUBMODULES):
         return " ".join(("submodule", *operands[:1]))
+    if subcommand == "worktree" and (not operands or operands[0] not in _OF_WORKTREES):
+        return " ".join(("worktree", *operands[:1]))
     if subcommand == "config" and not _is_inert(operands):
         return " ".join(("config", *operands[:1]))
     return objection_to_repositories(subcommand, _repositories(subcommand, words[1:], operands), root)

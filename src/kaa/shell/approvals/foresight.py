@@ -15,6 +15,9 @@ from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.programs import program_name
 from kaa.shell.approvals.reach import CommandReach
 
+# Commands do not see all worktrees, and some of what git keeps of each is mounted: git would remove what it can.
+_OF_WORKTREES = frozenset({"move", "prune", "remove"})
+
 
 class Need(msgspec.Struct, frozen=True):
     """A permission without which a command would be blocked.
@@ -55,6 +58,8 @@ def _needs(words: Words) -> Iterator[Need]:
         name, arguments = arguments[1] or "", arguments[2:]
     if reason := use_of_credentials(name, arguments):
         yield Need(OUTSIDE, reason)
+    if name == "git" and arguments[:1] == ("worktree",) and arguments[1:2] and arguments[1] in _OF_WORKTREES:
+        yield Need(OUTSIDE, f"git worktree {arguments[1]} works on worktrees that the sandbox holds or hides")
     if hosts := foreseen_hosts(name, arguments):
         what = " ".join([name, *(word for word in arguments[:1] if word and not word.startswith(("-", "http")))])
         for host in hosts:
