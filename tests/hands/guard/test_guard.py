@@ -1654,6 +1654,23 @@ def test_what_a_command_makes_of_it_meanwhile_does_not(
     assert [path.name for path in (project / ".vscode").iterdir() if ".kaa-blocked" not in path.name] == []
 
 
+@pytest.mark.parametrize("size", [300_000, 9_000_000])
+def test_a_change_behind_the_beginning_of_a_long_file_is_noticed(
+    project: Path, start: Callable[..., Brain], size: int
+) -> None:
+    settings = project / "sub" / ".vscode" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_bytes(b"x" * size)
+    brain = start()
+
+    with settings.open("r+b") as file:
+        file.seek(200_000)
+        file.write(b"EVIL")
+    os.utime(settings, (0, 0))
+
+    assert list(brain.check()) == ["sub/.vscode/settings.json"]
+
+
 def test_a_long_file_that_kaa_writes_stays(project: Path, start: Callable[..., Brain]) -> None:
     brain, content = start(), b"x" * 200_000
     digest = new_digest(content[: 128 * 1024 + 1]).hexdigest()

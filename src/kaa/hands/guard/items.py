@@ -19,6 +19,7 @@ from kaa.hands.git_state import Judge
 
 MAX_CONTENT_BYTES = 128 * 1024  # of a file that can be put back, and of a configuration that is judged
 MAX_SAVED_BYTES = 1024 * 1024  # of a file that is moved away and was perhaps the user's
+_MAX_COMPARED_BYTES = 8 * 1024 * 1024  # of a file; 10 ms
 _MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory
 _MAX_FILES = 2048  # of one guarded directory, besides those that are accepted: each takes 50 us to read
 MAX_DEPTH = 16  # of one guarded directory, of which so many are open at a time
@@ -330,6 +331,17 @@ def _size(size: int) -> str:
     return f"{size} bytes"
 
 
+def _whole(found: OpenedItem) -> str:
+    """What changes with any byte of a long file. A command can set all times of a file but that of its last change."""
+    if found.status.st_size > _MAX_COMPARED_BYTES:
+        return f"last changed at {found.status.st_ctime_ns}"
+    digest, at = new_digest(), 0
+    while at < _MAX_COMPARED_BYTES and (read := os.pread(found.descriptor, MAX_CONTENT_BYTES, at)):
+        digest.update(read)
+        at += len(read)
+    return f"all of it: {digest.hexdigest()}"
+
+
 def whatever(content: bytes) -> frozenset[str]:
     """The danger of a file of which every change matters."""
     return frozenset({new_digest(content).hexdigest()})
@@ -348,7 +360,7 @@ def file_item(
     """
     content = os.pread(found.descriptor, max_bytes + 1, 0)
     is_whole = len(content) <= max_bytes
-    dangers = judge(content) if is_whole else whatever(content) | {_size(found.status.st_size)}
+    dangers = judge(content) if is_whole else whatever(content) | {_size(found.status.st_size), _whole(found)}
     if found.status.st_nlink > 1:  # what is harmless now can be written by its other name
         dangers |= {_OTHER_NAMES}
     kept = content if len(content) <= MAX_CONTENT_BYTES else None
