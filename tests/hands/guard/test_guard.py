@@ -1461,6 +1461,68 @@ def test_a_git_link_is_moved_away(project: Path, start: Callable[..., Brain]) ->
     assert brain.check() == {"sub/.git": "sub/.git.kaa-blocked", ".git": ".git.kaa-blocked"}
 
 
+def _user_with_bare_repository(project: Path, layout: str) -> Path:
+    """Make a repository whose git directory is no `.git`, with a worktree. Returns its git directory."""
+    _git("init", "-q", "../source", cwd=project)
+    _git("commit", "--allow-empty", "-m", "x", cwd=project.parent / "source")
+    if layout == "bare":
+        _git("clone", "--bare", "../source", ".bare", cwd=project)
+        _write(project / ".git", "gitdir: ./.bare\n")
+        _git("worktree", "add", "-b", "first", "first", cwd=project)
+        return project / ".bare"
+    (project / "store").mkdir()
+    _git("clone", "--separate-git-dir", "store/it.git", "../source", "main", cwd=project)
+    _git("worktree", "add", "-b", "first", "../first", cwd=project / "main")
+    return project / "store" / "it.git"
+
+
+@_needs_git
+@pytest.mark.parametrize("layout", ["bare", "separate"])
+def test_a_repository_whose_git_directory_is_elsewhere_in_the_project_gets_worktrees(
+    project: Path, start: Callable[..., Brain], layout: str
+) -> None:
+    git = _user_with_bare_repository(project, layout)
+    brain = start(git_writable=True)
+
+    _git("worktree", "add", "-b", "second", str(project / "second"), cwd=project / "first")
+    _git("commit", "--allow-empty", "-m", "y", cwd=project / "second")
+    _git("worktree", "move", str(project / "second"), str(project / "third"), cwd=project / "first")
+    assert brain.check() == {}
+
+    _write(git / "worktrees" / "second" / "commondir", "evil\n")
+    _write(git / "worktrees" / "evil" / "commondir", "evil\n")
+    assert len(brain.check()) == 2
+
+
+@_needs_git
+@pytest.mark.parametrize("layout", ["bare", "separate"])
+def test_its_worktrees_are_guarded_while_something_is_missing_in_it(
+    project: Path, start: Callable[..., Brain], layout: str
+) -> None:
+    git = _user_with_bare_repository(project, layout)
+    brain = start(git_writable=True)
+
+    (git / "HEAD").rename(git / "index.x")
+    _write_link(git / "worktrees" / "first" / "COMMIT_EDITMSG", "/canary")
+    _write_link(git / "packed-refs.lock", "/canary")
+
+    assert len(brain.check()) == 2
+    assert (project / "first" / ".git").exists()
+
+
+def test_a_git_file_that_points_into_a_repository_that_commands_made_is_moved_away(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    brain = start(git_writable=True)
+
+    bare = _repository(project / ".bare")
+    _write(bare / "worktrees" / "first" / "HEAD", "ref: refs/heads/first\n")
+    _write(project / "first" / ".git", "gitdir: ../.bare/worktrees/first\n")
+    _write(project / ".git", "gitdir: ./.bare\n")
+
+    assert set(brain.check()) == {".git", "first/.git"}
+
+
 def test_the_project_itself_becomes_no_bare_repository(project: Path, start: Callable[..., Brain]) -> None:
     brain = start()
 

@@ -69,6 +69,11 @@ def looks_bare(names: Iterable[str]) -> bool:
     return "head" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
+def has_part_of_bare(names: Iterable[str]) -> bool:
+    """Whether a directory with these names may still be what is left of a bare repository."""
+    return not {"head", "commondir", "objects", "refs"}.isdisjoint(map(str.casefold, names))
+
+
 def note_all_links(
     items: Items,
     top: GitDirectory,

@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+from collections.abc import Callable, Iterator
 
 from kaa.hands.below import is_below
 from kaa.hands.guard.directories import GuardedDirectories
+from kaa.hands.guard.git_directory import has_part_of_bare
 from kaa.hands.guard.items import GuardedItem, Items, Plain, names_in, protected_items
 from kaa.hands.guard.judged import judged_items
 from kaa.hands.guard.repository import bare_repository_items, collects, repository_items
@@ -18,11 +20,13 @@ class Judge:
     Args:
         directories: watch what is read, and know which repositories belong together.
         git_writable: whether a repository may come into being at the top of a root.
+        accepts: says whether something of a subject is accepted.
     """
 
-    def __init__(self, directories: GuardedDirectories, git_writable: bool) -> None:
+    def __init__(self, directories: GuardedDirectories, git_writable: bool, accepts: Callable[[Subject], bool]) -> None:
         self._directories = directories
         self._git_writable = git_writable
+        self._accepts = accepts
 
     def items(self, subject: Subject, directory: int, before: Items) -> Items:
         """What is at a guarded name, in an open directory. What cannot be judged is dangerous as a whole.
@@ -45,7 +49,11 @@ class Judge:
             self._directories.watch(descriptor, Inside(subject, names))
 
         if not subject.name:
-            is_known = subject in self._directories.elsewhere
+            if not before and self._is_collected(subject.directory):
+                return {}
+            is_known = subject in self._directories.elsewhere or (
+                bool(before) and has_part_of_bare(names_in(directory))
+            )
             return bare_repository_items(directory, subject.path, watch, before, self._is_in_root, is_known=is_known)
         if is_judged_name(subject.name) and subject.path.casefold() not in self._directories.named:
             return judged_items(directory, subject.name, watch, before)
@@ -78,6 +86,8 @@ class Judge:
             top = os.path.realpath(root.path)
             if is_below(repository, top):
                 directory = Directory(root, repository[len(top) + 1 :])
+                if not inner:
+                    return self._is_collected(directory)
                 is_watched = directory.is_watched or self._directories.is_linked(directory)
                 return is_watched and collects(os.path.join(repository, GIT), inner)
         for elsewhere in self._directories.elsewhere:
@@ -85,6 +95,21 @@ class Judge:
             if is_below(target, top):
                 return collects(top, target[len(top) + 1 :])
         return False
+
+    def _is_collected(self, directory: Directory) -> bool:
+        """Whether a directory is that of a worktree or submodule in a bare repository that was there before."""
+        return any(
+            self._accepts(Subject(bare, "")) and collects(bare.absolute, directory.path[len(bare.path) :].lstrip("/"))
+            for bare in _with_inner_repositories(directory)
+        )
+
+
+def _with_inner_repositories(directory: Directory) -> Iterator[Directory]:
+    """The directories above one that would have it among their worktrees or submodules if they were repositories."""
+    names = directory.path.split("/")
+    for at, name in enumerate(names[:-1]):
+        if name in ("worktrees", "modules"):
+            yield Directory(directory.root, "/".join(names[:at]))
 
 
 def _head(directory: int) -> str:

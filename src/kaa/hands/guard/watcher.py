@@ -69,8 +69,8 @@ class Guard:
         self._directories = GuardedDirectories(
             roots, git_directories, named, inotify, self._inspect, self._report_unreadable
         )
-        self._judge = Judge(self._directories, git_writable)
         self._baseline = Baseline()
+        self._judge = Judge(self._directories, git_writable, lambda subject: bool(self._baseline.of(subject)))
         self._root_paths = [root.path for root in self._directories.roots]
         self._mounts = TrustedMounts([*self._root_paths, *(each.path for each in self._directories.elsewhere)])
         self._beneath = beneath or {}
