@@ -200,7 +200,6 @@ INTERPRETERS: Final = {
 OF_GIT: Final = {
     ".fslckout": "Fossil: checkout database; the repository that it names sets editor and diff-command",
     "_FOSSIL_": "Fossil: the same",
-    ".gitmodules": "gitmodules(5)",
     ".husky": "husky",
     ".lazygit.yml": "lazygit: configuration, overriding by repository",
 }
@@ -225,6 +224,7 @@ MADE_BY_TOOLS: Final = {
     ".github/hooks": "Copilot CLI: hooks",
     ".github/lsp.json": "Copilot CLI: language servers",
     ".github/mcp.json": "Copilot CLI: MCP servers",
+    ".gitmodules": "gitmodules(5)",
     ".hg/hgrc": "hgrc(5)",
     ".hg/hgrc-not-shared": "hgrc(5)",
     ".hg/sharedpath": "Mercurial: share",

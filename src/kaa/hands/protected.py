@@ -12,8 +12,8 @@ from kaa.hands.executed_names import BEGINNINGS, CHOICES, ENDINGS, MADE_BY_TOOLS
 from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
 
 # In repositories below the top, git and husky obey them only if the configuration says so, and that is judged.
-_AT_TOP = frozenset((".gitmodules", ".husky"))
-_EVERYWHERE = frozenset(name.casefold() for name in PROTECTED_NAMES) - _AT_TOP
+_ONLY_AT_TOP = frozenset((".gitmodules", ".husky"))
+_EVERYWHERE = frozenset(name.casefold() for name in PROTECTED_NAMES) - _ONLY_AT_TOP
 PROTECTED_ENDINGS = tuple(ENDINGS)
 _BEGINNINGS = tuple(BEGINNINGS)
 _FIRST_LETTERS = tuple(beginning for beginning, _ in _BEGINNINGS)
@@ -21,8 +21,9 @@ _FIRST_LETTERS = tuple(beginning for beginning, _ in _BEGINNINGS)
 JUDGED_PATHS = tuple(MADE_BY_TOOLS)
 _JUDGED = tuple(path.split("/") for path in JUDGED_PATHS)
 _JUDGED_FIRST = frozenset(path[0] for path in _JUDGED) | CHOICES.keys()
+_WHOLE_AT_TOP = _ONLY_AT_TOP - _JUDGED_FIRST
 # In lower case.
-_GUARDED_NAMES = _EVERYWHERE | _AT_TOP | _JUDGED_FIRST | {".git"}
+_GUARDED_NAMES = _EVERYWHERE | _ONLY_AT_TOP | _JUDGED_FIRST | {".git"}
 
 # Permissions of the files over which others are mounted.
 STUB_MODE = 0
@@ -49,7 +50,7 @@ def is_protected_name(name: str, depth: int) -> bool:
         folded in _EVERYWHERE
         or folded.endswith(PROTECTED_ENDINGS)
         or _is_protected_beginning(folded)
-        or (not depth and folded in _AT_TOP)
+        or (not depth and folded in _WHOLE_AT_TOP)
     )
 
 
@@ -57,9 +58,10 @@ def _is_protected_beginning(folded: str) -> bool:
     return any(folded.startswith(beginning) and folded.endswith(end) for beginning, end in _BEGINNINGS)
 
 
-def is_judged_name(name: str) -> bool:
-    """Whether a file, or something in a directory, is protected if it executes."""
-    return name.casefold() in _JUDGED_FIRST
+def is_judged_name(name: str, depth: int) -> bool:
+    """Whether a file, or something in a directory, is protected if it executes. Arguments as `is_protected_name`."""
+    folded = name.casefold()
+    return folded in _JUDGED_FIRST and (not depth or folded not in _ONLY_AT_TOP)
 
 
 def is_protected(names: Sequence[str]) -> bool:
@@ -71,7 +73,8 @@ def is_protected(names: Sequence[str]) -> bool:
     folded = [name.casefold() for name in names]
     starts = range(min(len(names), GUARDED_DEPTH + 1))
     return any(
-        is_protected_name(names[depth], depth) or any(folded[depth:][: len(path)] == path for path in _JUDGED)
+        is_protected_name(names[depth], depth)
+        or any(folded[depth:][: len(path)] == path and (not depth or path[0] not in _ONLY_AT_TOP) for path in _JUDGED)
         for depth in starts
     )
 

@@ -355,6 +355,13 @@ def test_a_change_further_down_is_undone(project: Path, start: Callable[..., Bra
         (".bzr/branch/branch.conf", "push_location = ../x\npost_commit = evil\n"),
         (".bzr/branch/branch.conf", "gpg_signing_command=evil\n"),
         ("_darcs/prefs/defaults", "apply posthook evil\n"),
+        (".gitmodules", '[submodule "x"]\n\tpath = x\n\tupdate = !evil\n'),
+        (".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = ext::evil\n'),
+        (".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = -uevil\n'),
+        (".gitmodules", '[submodule "../../x"]\n\tpath = x\n'),
+        (".gitmodules", '[submodule "x"]\n\tpath = .GIT/hooks\n'),
+        (".gitmodules", "[core]\n\tfsmonitor = evil\n"),
+        (".gitmodules", "evil"),
     ],
 )
 def test_what_a_file_would_make_others_execute_is_moved_away(
@@ -395,6 +402,8 @@ def test_what_a_file_would_make_others_execute_is_moved_away(
         ("global.json", '{"sdk": {"version": "10.0.100", "rollForward": "latestFeature"}}'),
         (".luarc.json", '{"runtime.version": "LuaJIT"}'),
         ("hie.yaml", "cradle:\n  cabal:\n    - path: src\n      component: lib:x\n"),
+        (".gitmodules", '[submodule "a/b"]\n\tpath = a/b\n\turl = ../b.git\n\tbranch = main\n\tupdate = merge\n'),
+        ("sub/.gitmodules", "not read there"),
         (".config/dotnet-tools.json", "{}"),
         (".config/nextest.toml", ""),
         ("mise.md", "how we use mise"),
@@ -558,7 +567,6 @@ def test_where_the_index_of_a_submodule_leads_is_guarded(project: Path, start: C
     _git("commit", "--allow-empty", "-m", "x", cwd=project.parent / "dependency")
     _git("init", cwd=project)
     brain = start(git_writable=True)
-    brain.ask("expect", path=".gitmodules")
     _git("-c", "protocol.file.allow=always", "submodule", "add", "../dependency", "module", cwd=project)
     assert brain.check() == {}
 

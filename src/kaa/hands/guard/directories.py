@@ -243,7 +243,9 @@ class GuardedDirectories:
     def _is_guarded(self, directory: Directory, name: str) -> bool:
         folded = name.casefold()  # on some filesystems .GIT is .git
         is_known = may_be_guarded(folded)  # the others are many
-        if is_known and (folded == GIT or is_judged_name(name) or is_protected_name(name, directory.depth)):
+        if is_known and (
+            folded == GIT or is_judged_name(name, directory.depth) or is_protected_name(name, directory.depth)
+        ):
             return True
         return folded in self._last_names() and Subject(directory, name).path.casefold() in self.named
 

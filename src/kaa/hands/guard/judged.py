@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from kaa.hands.git_config import ConfigEntry, ConfigSyntaxError, entries
 from kaa.hands.git_state import Judge
 from kaa.hands.guard.items import (
     MAX_DEPTH,
@@ -110,6 +111,33 @@ def _bazaar(content: bytes) -> frozenset[str]:
     return _lines(content, lambda line: not _HARMLESS_IN_BRANCH.fullmatch(line))
 
 
+def _submodules(content: bytes) -> frozenset[str]:
+    """Entries that execute, or that git refuses by now: paths that lead elsewhere, and addresses that are options."""
+    try:
+        found = entries(content)
+    except ConfigSyntaxError:
+        return whatever(content)
+    return frozenset(f"{entry.key}={entry.value}" for entry in found if not _is_harmless_in_submodules(entry))
+
+
+def _is_harmless_in_submodules(entry: ConfigEntry) -> bool:
+    if entry.section != "submodule" or not _is_plain(entry.subsection) or "\n" in entry.value:
+        return False
+    match entry.name:
+        case "path":
+            return _is_plain(entry.value)
+        case "url":
+            return not entry.executes and not entry.value.startswith("-")
+        case _:
+            return not entry.executes
+
+
+def _is_plain(path: str) -> bool:
+    """Whether a path leads into the working tree, and is no option."""
+    names = path.casefold().split("/")
+    return not path.startswith(("-", "/")) and {"..", ".git"}.isdisjoint(names) and not set(path) & {"\\", "\n"}
+
+
 def _yarn(content: bytes) -> frozenset[str]:
     """Lines that name a program or a plugin."""
     lines = content.splitlines()
@@ -205,6 +233,7 @@ JUDGES: _Judges = MappingProxyType(
         ".github/hooks": whatever,
         ".github/lsp.json": whatever,
         ".github/mcp.json": whatever,
+        ".gitmodules": _submodules,
         ".go-version": _version,
         ".hg/hgrc": _mercurial,
         ".hg/hgrc-not-shared": _mercurial,

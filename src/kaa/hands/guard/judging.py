@@ -55,7 +55,10 @@ class Judge:
                 bool(before) and has_part_of_bare(names_in(directory))
             )
             return bare_repository_items(directory, subject.path, watch, before, self._is_in_root, is_known=is_known)
-        if is_judged_name(subject.name) and subject.path.casefold() not in self._directories.named:
+        if (
+            is_judged_name(subject.name, subject.directory.depth)
+            and subject.path.casefold() not in self._directories.named
+        ):
             return judged_items(directory, subject.name, watch, before)
         if not subject.is_git:
             return protected_items(directory, subject.name, watch, before)

@@ -248,7 +248,7 @@ class Guard:
                 False if that is not possible.
         """
         subject = Subject(Directory(root, ""), name)
-        if not is_protected_name(name, 0) or is_judged_name(name):
+        if not is_protected_name(name, 0) or is_judged_name(name, 0):
             return
         with self._settling:
             if not self.minds or self._baseline.of(subject) or self._is_deferred(subject):
