@@ -88,14 +88,16 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             it lists, and `flood` and `unchecked` about all that runs.
         what: the path, the host and the port, the port or the number of the process; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
-        saved: a copy of that in kaa's home, as it was when it was moved; ends with `/` if that is a directory; empty if
-            there is none.
+        saved: a copy of that in kaa's home, as it was when it was moved, or soon after if it was empty; ends with `/`
+            if that is a directory; empty if there is none.
+        later: a copy of what somebody has written there since; empty if nobody has.
     """
 
     kind: BlockedKind
     what: str = ""
     kept_as: str = ""
     saved: str = ""
+    later: str = ""
 
     @property
     def text(self) -> str:
@@ -105,7 +107,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             return visible(f"{self._reason}{way}")
         return visible(
             f"kaa moved {self.what} to {self.kept_as}: {self._danger}. Either a command or the user changed"
-            f" it. ({self.way_back} puts it back, outside the sandbox.)"
+            f" it. ({self.way_back} puts it back, outside the sandbox.){self._remark}"
         )
 
     @property
@@ -116,6 +118,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         return visible(
             f"kaa moved {self.what} to {self.kept_as}: {self._danger}, and a command in the sandbox may have written"
             f" it. If it is yours, restore it when no command runs (/bg lists background processes): {self.way_back}"
+            f"{self._remark}"
         )
 
     @property
@@ -123,7 +126,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         """The same for the user, of a call whose result they do not read, or about which they are not asked."""
         return visible(
             f"kaa moved {self.what} to {self.kept_as} while a command ran: {self._danger}, and the command may have"
-            f" written it. If it is yours, restore it when no command runs: {self.way_back}"
+            f" written it. If it is yours, restore it when no command runs: {self.way_back}{self._remark}"
         )
 
     @property
@@ -131,8 +134,13 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         """The same for the user, where kaa was killed since."""
         return visible(
             f"Before kaa was killed here, it moved {self.what} to {self.kept_as} while a command ran: {self._danger},"
-            f" and the command may have written it. If it is yours, restore it: {self.way_back}"
+            f" and the command may have written it. If it is yours, restore it: {self.way_back}{self._remark}"
         )
+
+    @property
+    def notice_of_later(self) -> str:
+        """What to add for a user who was told before that somebody has written in what was moved away."""
+        return visible(f"kaa moved {self.what} to {self.kept_as} before.{self._remark or f' {self.way_back}'}")
 
     @property
     def told(self) -> str:
@@ -163,6 +171,27 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         if self.saved:
             return f"{_COPY} {_word(self.saved.rstrip('/'))} {_word(self.what)}"
         return f"{_MOVE} {_word(self.kept_as)} {_word(self.what)}"
+
+    def with_later(self, later: "Blocked") -> "Blocked":
+        """Return this with the copies that another one has, if that is about the same."""
+        if (self.what, self.kept_as) != (later.what, later.kept_as):
+            return self
+        return msgspec.structs.replace(self, saved=self.saved or later.saved, later=self.later or later.later)
+
+    def is_same_move(self, other: "Blocked") -> bool:
+        """Return True if another one is about the same moved file, perhaps before more was known of it."""
+        is_same_copy = self.saved == other.saved or not (self.saved and other.saved)
+        return (self.what, self.kept_as) == (other.what, other.kept_as) and is_same_copy
+
+    @property
+    def _remark(self) -> str:
+        """Say which copy may be the whole of what the user has saved in parts."""
+        if not self.later:
+            return ""
+        return (
+            f" After it was moved, somebody wrote in it: {_word(self.later)} has that, too. It is the whole file if you"
+            " saved it in parts, or what a command has made of it."
+        )
 
     @property
     def is_reparable(self) -> bool:

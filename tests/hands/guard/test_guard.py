@@ -1186,6 +1186,102 @@ def test_the_files_of_a_new_protected_directory_are_given_to_save(project: Path,
     assert len(findings) == 4
 
 
+class _Saving:
+    """Somebody who saves a file in place, in parts."""
+
+    def __init__(self, brain: Brain, path: Path) -> None:
+        self._brain, self._path = brain, path
+        self.first: list[bytes] = []
+        self.later: list[bytes] = []
+
+    def ask(self, op: str) -> None:
+        answer = self._brain.ask(op)
+        self.first += [binascii.a2b_base64(finding["content"]) for finding in answer["findings"]]
+        self.later += [binascii.a2b_base64(finding["content"]) for finding in answer["later"]]
+
+    def save(self, parts: Sequence[str], op: str) -> None:
+        """Write a file; after each part the guard is asked something, the first time until the file is moved away."""
+        with self._path.open("w") as file:
+            for part in parts:
+                file.write(part)
+                file.flush()
+                self.ask(op)
+                while self._path.exists():
+                    self.ask(op)
+
+
+@pytest.mark.parametrize("path", [".envrc", "sub/.envrc", ".vscode/settings.json", "sub/.vscode/settings.json"])
+def test_what_is_written_after_a_file_was_moved_away_is_given_to_save_as_well(
+    project: Path, start: Callable[..., Brain], path: str
+) -> None:
+    brain = start()
+    (project / path).parent.mkdir(parents=True, exist_ok=True)
+    saving = _Saving(brain, project / path)
+
+    saving.save(["the first half, ", "the second half"], "news")
+    saving.ask("check")
+
+    assert saving.later[-1:] == [b"the first half, the second half"]
+    assert saving.first in ([b""], [b"the first half, "])  # as it was when it was moved
+    saving.ask("check")
+    assert len(saving.later) <= 2
+
+
+def test_what_is_written_after_the_command_has_ended_is_given_to_save_as_well(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    brain = start()
+    saving = _Saving(brain, project / ".envrc")
+
+    saving.save(["the first half, "], "check")
+    brain.ask("expect", path=str(project))
+    kept = project / ".envrc.kaa-blocked"
+    kept.write_text("the first half, the second half")
+    saving.ask("news")
+
+    assert saving.later[-1:] == [b"the first half, the second half"]
+
+
+def test_the_guard_says_when_somebody_writes_in_a_file_that_was_moved_away(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    brain = start()
+    *_, alarm = brain.signs()
+    try:
+        _Saving(brain, project / ".envrc").save(["half"], "news")
+
+        (project / ".envrc.kaa-blocked").write_text("whole")
+
+        assert select.select([alarm], [], [], HANG_SECONDS)[0]
+        assert [finding["path"] for finding in brain.ask("news")["later"]] == [str(project / ".envrc")]
+    finally:
+        os.close(alarm)
+
+
+def test_a_command_that_writes_in_moved_files_gets_few_copies_and_no_other_file(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    (project.parent / "secret").write_text("secret")
+    brain = start()
+    saving = _Saving(brain, project / ".envrc")
+    saving.save(["mine"], "news")
+    kept = project / ".envrc.kaa-blocked"
+
+    for number in range(30):
+        kept.write_text(f"evil {number}")
+        saving.ask("check")
+    written = len(saving.later)
+    _write(project / "sub" / ".envrc", "mine")
+    saving.ask("check")
+    (project / "sub" / ".envrc.kaa-blocked").unlink()
+    (project / "sub" / ".envrc.kaa-blocked").symlink_to(project.parent / "secret")
+    saving.ask("check")
+
+    assert written <= 9
+    assert len(saving.later) == written
+    assert b"mine" in saving.first + saving.later
+
+
 def test_many_harmless_links_hide_nothing(project: Path, start: Callable[..., Brain]) -> None:
     git = _repository(project / ".git")
     for number in range(3000):

@@ -413,6 +413,64 @@ def test_what_the_user_saved_is_kept_where_commands_cannot_overwrite_it(folder: 
     play(folder, scene, SandboxOptions(private=(str(folder / "kaa"),)))
 
 
+@pytest.mark.parametrize("ends", ["later", "before"])
+def test_a_file_that_the_user_saves_in_two_parts_is_kept_as_a_whole(folder: Path, ends: str) -> None:
+    async def scene(scene: Scene) -> None:
+        waiting = asyncio.create_task(scene.sh("touch runs; until test -e go; do sleep 0.01; done"))
+        while not (scene.project / "runs").exists():
+            await asyncio.sleep(0.01)
+
+        with (scene.project / ".envrc").open("w") as file:
+            file.write("the first half")
+            file.flush()
+            while (scene.project / ".envrc").exists():
+                await asyncio.sleep(0.01)
+            if ends == "before":
+                (scene.project / "go").touch()
+                await waiting
+            file.write(" and the second half")
+        (scene.project / "go").touch()
+        [found] = (await waiting).blocked
+        told = found.text if ends == "later" else await scene.next_told()
+
+        [path] = [copy for copy in folder.glob("kaa/moved-files/*envrc*") if "second" in copy.read_text()]
+        assert path.read_text() == "the first half and the second half"
+        assert str(path) in told
+
+    (folder / "kaa").mkdir()
+    play(folder, scene, SandboxOptions(private=(str(folder / "kaa"),)))
+
+
+def test_what_is_kept_later_is_told_with_the_rest_or_to_those_who_were_told() -> None:
+    found, told, asked = Findings(), list[str](), list[Blocked]()
+    first, second = found.join(), found.join()
+    first.tell(told.append)
+    second.ask(lambda blocked, _: asked.append(blocked))
+    second.tell(told.append)
+    moved = Blocked("protected", "/p/.envrc", "/p/.envrc.kaa-blocked")
+    saved, later = (
+        Blocked("protected", moved.what, moved.kept_as, *copies) for copies in (("/kaa/1",), ("", "/kaa/2"))
+    )
+    carrier = Carrier(first)
+
+    async def scenario() -> None:
+        with found.carried(carrier):
+            found.deliver([moved])
+            found.deliver_later(saved)
+            found.deliver_later(later)
+        assert (carrier.found, told) == ([Blocked("protected", moved.what, moved.kept_as, "/kaa/1", "/kaa/2")], [])
+
+        found.deliver([moved])
+        found.deliver_later(saved)
+        found.deliver_later(later)
+
+    asyncio.run(scenario())
+    assert asked == [moved]
+    assert sum("/kaa/1" in one for one in told) == 1  # the question of the other shows it
+    assert sum("/kaa/2" in one for one in told) == 2
+    assert {one.later for one in (*first.take_for_model(), *second.take_for_model())} == {"/kaa/2"}
+
+
 def test_what_a_call_found_that_was_stopped_is_told_once(folder: Path) -> None:
     async def scene(scene: Scene) -> None:
         waiting = "touch {}; exec sleep 1000"

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kaa.workspace.blocked import Blocked
@@ -44,6 +45,19 @@ def test_a_name_that_is_not_utf8_is_noted(tmp_path: Path) -> None:
     _noted_by_a_kaa_that_is_killed(folder, tmp_path, moved)
 
     assert _taken(folder, tmp_path) == [moved]
+
+
+def test_what_was_kept_of_it_later_is_taken_with_it(tmp_path: Path, moved: Blocked) -> None:
+    folder = tmp_path / "notes"
+    saved = msgspec.structs.replace(moved, saved=str(tmp_path / "saved"))
+    if (child := os.fork()) == 0:
+        untold = UntoldFiles(str(folder), str(tmp_path))
+        untold.add([saved])
+        untold.add([msgspec.structs.replace(moved, later="later")])
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    assert _taken(folder, tmp_path) == [msgspec.structs.replace(saved, later="later")]
 
 
 @pytest.mark.parametrize("how", ["gone", "put back"])

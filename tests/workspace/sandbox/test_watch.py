@@ -1,9 +1,11 @@
 """The brain's end of the guard, with a guard that answers when the test has it answer."""
 
 import asyncio
+import base64
 import contextlib
 import socket
 from collections.abc import Iterable
+from pathlib import Path
 from typing import cast
 
 from kaa.hands.connection import WireConnection
@@ -44,7 +46,8 @@ def test_what_an_answer_tells_that_nobody_waits_for_any_more_is_told_all_the_sam
 
     async def scenario() -> None:
         slot = Slot(0, Channel(ours, "The guard"), cast("Hands", None))
-        watch, guard = GuardWatch(slot, "/project", lambda: (), lambda: None, deliver), _Guard(theirs)
+        watch = GuardWatch(slot, "/project", lambda: (), lambda: None, deliver, lambda _: None)
+        guard = _Guard(theirs)
         begun = []
         for question in ("signs", "check"):  # a background process and something else
             beginning = asyncio.create_task(watch.begin("command", slot.hands))
@@ -70,3 +73,45 @@ def test_what_an_answer_tells_that_nobody_waits_for_any_more_is_told_all_the_sam
     with theirs:
         asyncio.run(scenario())
     assert [one.what for one in told] == ["/project/.envrc"]
+
+
+def test_what_a_file_had_when_it_was_moved_and_what_it_has_later_are_both_kept(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    told: list[Blocked] = []
+    later: list[Blocked] = []
+
+    def content(text: str) -> str:
+        return base64.b64encode(text.encode()).decode()
+
+    async def scenario() -> None:
+        slot = Slot(0, Channel(ours, "The guard"), cast("Hands", None))
+        watch = GuardWatch(slot, "/project", lambda: (), lambda: None, told.extend, later.append, str(tmp_path))
+        guard = _Guard(theirs)
+        beginning = asyncio.create_task(watch.begin("command", slot.hands))
+        assert await guard.asked() == "signs"
+        guard.answer(findings=[_FOUND | {"content": content("half")}, _FOUND | {"kept_as": "/project/.envrc.2"}])
+        begun = await beginning
+
+        ending = asyncio.create_task(watch.end(begun))
+        assert await guard.asked() == "check"
+        guard.answer(
+            later=[
+                _FOUND | {"content": content("half and half")},
+                _FOUND | {"content": content("evil")},
+                _FOUND | {"kept_as": "/project/.envrc.2", "content": content("whole")},
+            ]
+        )
+        await ending
+        watch.close()
+
+    with theirs:
+        asyncio.run(scenario())
+    first, empty = told
+    second, whole = later
+    kept = {path.read_text() for path in tmp_path.iterdir()}
+    assert kept == {"half", "half and half", "evil", "whole"}
+    assert Path(first.with_later(second).saved).read_text() == "half"
+    assert Path(first.with_later(second).later).read_text() == "half and half"
+    assert second.with_later(first).later in first.with_later(second).text
+    assert Path(empty.with_later(whole).saved).read_text() == "whole"
+    assert empty.with_later(second) == empty

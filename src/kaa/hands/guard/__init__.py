@@ -32,10 +32,11 @@ may be at work. With `"adopts": true` in that request it takes in what happened 
 
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
 `{"findings": [{"path", "kept_as", "why", "kind", "content", "mode", "below"}, ...], "more": number of findings left
-out, "saved": those of them with content, which is to be kept where commands cannot write, "flooded": whether they come
-from a loop, "stuck": whether a mount keeps something that has to be moved away, "unheld": whether something
-was accepted that no mount holds, "discerns": whether `discern` has an effect, "calm": whether what is made now is the
-user's, "scans": whether it cannot watch all directories}`:
+out, "saved": those of them with content, which is to be kept where commands cannot write, "later": what somebody has
+written since in files that were moved away (`kept_files`), "flooded": whether findings come from a loop, "stuck":
+whether a mount keeps something that has to be moved away, "unheld": whether something was accepted that no mount holds,
+"discerns": whether `discern` has an effect, "calm": whether what is made now is the user's, "scans": whether it cannot
+watch all directories}`:
 
     {"op": "check"}                what was found since the last answer
     {"op": "news"}                 the same without comparing; for what comes to light while nobody asks. Unlike the

@@ -112,9 +112,15 @@ class Signs:
         """Before something is taken from the kernel."""
         os.eventfd_write(self._begun, 1)
 
-    def tell_of(self, guard: Guard) -> None:
-        """Have the brain ask at once if there is something to tell."""
-        if guard.findings or guard.findings.flooded or guard.stuck or guard.unheld:
+    def tell_of(self, guard: Guard, *, at_rest: bool = False) -> None:
+        """Have the brain ask at once if there is something to tell.
+
+        Args:
+            guard: may have it.
+            at_rest: nothing has happened for a moment: what is in moved files counts, too.
+        """
+        has_versions = at_rest and guard.kept_files.has_versions
+        if guard.findings or guard.findings.flooded or guard.stuck or guard.unheld or has_versions:
             self.set()
             with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it has been told, or is gone
                 os.write(self._alarming, FLOOD_ALARM if guard.findings.flooded else _NEWS)
@@ -141,7 +147,8 @@ def _serve(
     if not _serve_pending(connection, guard, settings, signs, begins=True):
         return
     while True:
-        left = max(0.0, compared + pause - time.monotonic()) * 1000 if guard.minds else None
+        is_due = guard.minds or guard.kept_files
+        left = max(0.0, compared + pause - time.monotonic()) * 1000 if is_due else None
         ready = poll_at_rest.poll(_REST_MILLISECONDS) if resting else poll.poll(left)
         if connection.fileno() in (descriptor for descriptor, _ in ready):
             if not _serve_pending(connection, guard, settings, signs):
@@ -155,9 +162,11 @@ def _serve(
             continue
         elif not resting:
             started = time.monotonic()
-            guard.look()
+            if guard.minds:
+                guard.look()
+            guard.kept_files.look()
             if signs is not None:
-                signs.tell_of(guard)
+                signs.tell_of(guard, at_rest=True)
             compared = time.monotonic()
             pause = max(_COMPARING_SECONDS, (compared - started) / _COMPARING_SHARE)
         resting = False
@@ -272,6 +281,7 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
         "findings": [finding._asdict() for finding in findings],
         "more": more,
         "saved": [finding._asdict() for finding in counted],
+        "later": [finding._asdict() for finding in guard.kept_files.take()],
         "flooded": flooded,
         "stuck": bool(guard.stuck),
         "unheld": guard.take_unheld(),

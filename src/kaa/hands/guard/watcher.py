@@ -24,9 +24,10 @@ from kaa.hands.guard.items import (
     is_kept_name,
 )
 from kaa.hands.guard.judging import Judge
+from kaa.hands.guard.kept_files import KeptFiles
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY
-from kaa.hands.guard.subjects import Directory, Known, Subject
+from kaa.hands.guard.subjects import Directory, Inside, Known, Subject
 from kaa.hands.guard.users_files import UsersFiles
 from kaa.hands.inotify import Inotify
 from kaa.hands.protected import is_judged_name, is_protected_name
@@ -48,6 +49,7 @@ class Guard:
 
     Attributes:
         findings: what was done, to be told.
+        kept_files: what is written in files that were moved away, to be told as well.
         stuck: what to move away that a mount keeps, which came while a command could write. It has to be released.
         unheld: the user has made something that no mount holds yet.
     """
@@ -79,6 +81,7 @@ class Guard:
         # What this guard moved away, and its directory. The guard of another kaa may give it another name.
         # What must not be the name of a branch stays that only under such a name.
         self._kept: set[tuple[str, tuple[int, int, int] | None, bool]] = set()
+        self.kept_files = KeptFiles(lambda file, subject: self._directories.watch(file, Inside(subject, None)))
         self._emptied = EmptiedDirectories()
         self._expected: list[str] = []
         # Looked at when what kaa writes there is written; until then nobody knows whose it is.
@@ -231,10 +234,14 @@ class Guard:
         self._changed.clear()
         with self._settling:  # what the other thread has moved is noted
             pass
+        self.kept_files.look()
 
     def act(self) -> bool:
         """Deal with some of what has happened; False if nothing has."""
-        return self._directories.act()
+        has_happened = self._directories.act()
+        if self.kept_files:
+            self.kept_files.look()
+        return has_happened
 
     def move_new_name(self, root: RootDirectory, name: str, watch: Callable[[int], bool]) -> None:
         """Move away what is at a name at the top, if it is protected and a command has just made it.
@@ -281,6 +288,7 @@ class Guard:
             self._note_kept(beside, identity)
             finding = GuardFinding(subject.path, beside, PROTECTED_REASON, "protected", *encoded(item), path)
             self.findings.add(finding, appeared=absolute)
+            self.kept_files.add(subject, finding, identity, item and item.content)
 
     def close(self) -> None:
         """Let go of the directories and of inotify."""
@@ -470,7 +478,7 @@ class Guard:
                 # Since before any command ran: the user changed it.
                 self._baseline.accept(subject, path, item)
                 return
-            saved = encoded(item if item.content is not None else content_at(descriptor, name, MAX_SAVED_BYTES))
+            seen = item if item.content is not None else content_at(descriptor, name, MAX_SAVED_BYTES)
             try:
                 beside = self._moved_away(look, path, directory, descriptor)
             except MountedError:
@@ -496,9 +504,12 @@ class Guard:
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
         is_new = former is None if look.is_emptied else not path and not look.before
         # Commands can write what was moved away: what the user saved meanwhile would be lost with it.
-        content = saved if kept else encoded(None)
+        content = encoded(seen if kept else None)
         below = path if look.is_emptied else ""
-        self.findings.add(GuardFinding(moved, kept, why, kind, *content, below), appeared=absolute if is_new else "")
+        finding = GuardFinding(moved, kept, why, kind, *content, below)
+        self.findings.add(finding, appeared=absolute if is_new else "")
+        if kept:
+            self.kept_files.add(subject, finding, identity, seen and seen.content)
 
     def _moved_away(self, look: "_Look", path: str, directory: int, parent: int) -> str | None:
         """Move an item of a subject away.

@@ -170,7 +170,7 @@ class SetAside:
             at_rest: no call has to say what became of it: somebody else may have put it back as well.
         """
         with contextlib.suppress(OSError):
-            is_known = at_rest or one in self._answers.settled
+            is_known = at_rest or any(map(one.is_same_move, self._answers.settled))
             return is_known and await self._sandbox.unconfined(None).stat(one.kept_as) is None
         return False
 

@@ -74,8 +74,19 @@ class Listener:
         self._for_model = [*self._for_model, blocked][:_MAX_FOR_MODEL]
         self.say(blocked.notice_after_kill)
 
+    def hear_later(self, later: Blocked) -> None:
+        """Tell the user what was kept of a moved file since, unless they were not told of that file yet.
+
+        A question shows what is in the file by then.
+        """
+        self._for_model = [one.with_later(later) for one in self._for_model]
+        untold = [one.with_later(later) for one in self._untold]
+        if untold == self._untold and (later.later or self._ask is None):
+            self.say(later.notice_of_later)
+        self._untold = untold
+
     def _forget(self, blocked: Blocked) -> None:
-        self._for_model = [one for one in self._for_model if one != blocked]
+        self._for_model = [one for one in self._for_model if not one.is_same_move(blocked)]
 
     def take_for_model(self) -> tuple[Blocked, ...]:
         """What the user was told since the last time, for the model to know."""
@@ -245,6 +256,18 @@ class Findings:
             running = [one for one in everybody if one in self._in_background and one not in answered]
             for listener in running or ([] if carriers else everybody):
                 listener.hear(blocked)
+
+    def deliver_later(self, later: Blocked) -> None:
+        """Pass on what was kept of a moved file since: to the calls that have it, or else to who was told of it."""
+        is_carried = False
+        for carrier in self._carriers:
+            found = [one.with_later(later) for one in carrier.found]
+            is_carried = is_carried or found != carrier.found
+            carrier.found = found
+        everybody = self._listeners or [self.last]
+        running = [one for one in everybody if one in self._in_background]
+        for listener in () if is_carried else running or everybody:
+            listener.hear_later(later)
 
     def _say_early(self, carrier: Carrier) -> None:
         """Tell the user what was moved away while a call runs that takes long. Each file is said once."""

@@ -589,7 +589,15 @@ class Sandbox:
 
         former, new = (
             self._watch,
-            GuardWatch(slot, self._root, self._all_hands, self._stop_commands, self._deliver, self._saved),
+            GuardWatch(
+                slot,
+                self._root,
+                self._all_hands,
+                self._stop_commands,
+                self._deliver,
+                self._deliver_later,
+                self._saved,
+            ),
         )
         if former is not None:
             try:
@@ -611,6 +619,12 @@ class Sandbox:
             self._untold = self._untold or UntoldFiles(self._saved, self._root)
             self._untold.add(found)
         self.findings.deliver(found)
+
+    def _deliver_later(self, later: Blocked) -> None:
+        """Pass on what was kept of a moved file since."""
+        if self._untold is not None:
+            self._untold.add([later])
+        self.findings.deliver_later(later)
 
     def take_untold(self) -> tuple[Blocked, ...]:
         """Return what was moved away here by a kaa that was killed before it could tell anybody; once."""

@@ -5,13 +5,65 @@ import hashlib
 import os
 import shutil
 import time
+from typing import TYPE_CHECKING
+
+from kaa.workspace.blocked import Blocked
+
+if TYPE_CHECKING:
+    from kaa.workspace.sandbox.watch import GuardFinding
 
 _MAX_FILES = 512  # of more, those of yesterday go
 _MAX_ENTRIES = 20_000  # of more, the oldest go: it is several hours of a command that does nothing else
 _SECONDS = 7 * 24 * 3600.0
 _SPARED_SECONDS = 24 * 3600.0  # the user may not have looked yet
+_MAX_FOLLOWED = 256  # files of which a later version may come
+_LATER = ".later"  # how the names of such copies end
 _MODE = 0o700
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+class Copies:
+    """The copies of what one guard moves away.
+
+    Args:
+        folder: where they are; made if it is missing.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._versions: dict[tuple[str, str], int] = {}  # by where a file was moved to, and its path below that
+
+    def save(self, finding: "GuardFinding") -> str:
+        """Keep the content of a file. Returns what `save_content` or `save_below` does; empty if it has none."""
+        saved = ""
+        if finding.below:
+            saved = save_below(self._folder, finding.kept_as, finding.below, finding.content, finding.mode)
+        elif finding.content:
+            saved = save_content(self._folder, finding.path, finding.content, finding.mode)
+        self._versions.pop(_key(finding), None)
+        self._versions[_key(finding)] = 1 if finding.content else 0
+        if len(self._versions) > _MAX_FOLLOWED:
+            del self._versions[next(iter(self._versions))]
+        return saved
+
+    def save_later(self, finding: "GuardFinding") -> Blocked | None:
+        """Keep what was written in a file after it was moved away, besides what it had before.
+
+        Returns:
+            What to say of it now. None if nothing is new: of several later versions the first one is named.
+        """
+        versions = self._versions.get(_key(finding), 1)
+        if not versions:
+            saved = self.save(finding)
+            return Blocked(finding.kind, finding.path, finding.kept_as, saved) if saved else None
+        path = os.path.join(finding.path, finding.below).rstrip("/")
+        later = save_content(self._folder, f"{path}{_LATER}", finding.content, finding.mode)
+        self._versions[_key(finding)] = versions + 1
+        return Blocked(finding.kind, finding.path, finding.kept_as, later=later) if later and versions == 1 else None
+
+
+def _key(finding: "GuardFinding") -> tuple[str, str]:
+    return finding.kept_as, finding.below
 
 
 def save_content(folder: str, path: str, content: bytes, mode: int) -> str:

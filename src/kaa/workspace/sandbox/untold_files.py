@@ -42,7 +42,7 @@ class UntoldFiles:
         self._descriptor: int | None = None
 
     def add(self, found: Iterable[Blocked]) -> None:
-        """Note what was moved away. On a disk that takes nothing, only this kaa knows it."""
+        """Note what was moved away, or written there since. On a disk that takes nothing, only this kaa knows it."""
         moved = [one for one in found if one.kept_as]
         with suppress(OSError):
             for one in moved:
@@ -97,7 +97,19 @@ def _taken(path: str, root: str) -> Iterator[Blocked]:
         if notes and not (is_below(root, [notes[0].root]) or is_below(notes[0].root, [root])):
             return
         os.unlink(path)
-    yield from dict.fromkeys(note.moved for note in notes if _is_away(note.moved))
+    moved: list[Blocked] = []
+    for note in notes:
+        _join(moved, note.moved)
+    yield from filter(_is_away, dict.fromkeys(moved))
+
+
+def _join(moved: list[Blocked], noted: Blocked) -> None:
+    """Add what was moved away, or to the last one what was written there since."""
+    for at, one in reversed(tuple(enumerate(moved))):
+        if (one.what, one.kept_as) == (noted.what, noted.kept_as) and (noted.later or not one.saved):
+            moved[at] = one.with_later(noted)
+            return
+    moved.append(noted)
 
 
 def _is_in_use(descriptor: int, name: str) -> bool:

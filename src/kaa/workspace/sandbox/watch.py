@@ -20,6 +20,7 @@ from kaa.workspace.slots import GuardLostError, Slot
 
 if TYPE_CHECKING:
     from kaa.workspace.hands import Hands
+    from kaa.workspace.sandbox.saved_content import Copies
 
 _PATIENCE_SECONDS = 20.0  # commands can keep it busy; what it found meanwhile is not to be missed
 # As long a command of the user's waits for background processes that write.
@@ -38,21 +39,11 @@ class GuardFinding(msgspec.Struct, frozen=True):
     mode: int = 0o600
     below: str = ""
 
-    def blocked(self, folder: str) -> Blocked:
-        """The same as something that was blocked. `folder`: for its content, where commands cannot write."""
+    def blocked(self, copies: "Copies | None") -> Blocked:
+        """The same as something that was blocked. `copies`: keeps its content, where commands cannot write."""
         if not self.kept_as:
             return Blocked("unmoved", self.path)
-        if not folder or not (self.content or self.below):
-            return Blocked(self.kind, self.path, self.kept_as)
-        from kaa.workspace.sandbox.saved_content import (
-            save_below,
-            save_content,
-        )  # lazy: the guard rarely moves anything
-
-        if self.below:
-            saved = save_below(folder, self.kept_as, self.below, self.content, self.mode)
-        else:
-            saved = save_content(folder, self.path, self.content, self.mode)
+        saved = "" if copies is None else copies.save(self)
         return Blocked(self.kind, self.path, self.kept_as, saved)
 
 
@@ -60,6 +51,7 @@ class _Answer(msgspec.Struct, frozen=True):
     findings: tuple[GuardFinding, ...] = ()
     more: int = 0
     saved: tuple[GuardFinding, ...] = ()
+    later: tuple[GuardFinding, ...] = ()
     flooded: bool = False
     stuck: bool = False
     unheld: bool = False
@@ -99,6 +91,8 @@ class GuardWatch:
         held: the hands in which something may run.
         stop: stops the commands, when one of them plants names in a loop, or the guard dies.
         deliver: gets what was found, as soon as the guard says so.
+        deliver_later: gets what was kept of a moved file that was written afterwards.
+        saved: the folder for copies of what was moved away; empty for none.
 
     Attributes:
         running: how many activities are under way.
@@ -113,10 +107,13 @@ class GuardWatch:
         held: "Callable[[], Iterable[Hands]]",
         stop: Callable[[], None],
         deliver: Callable[[Iterable[Blocked]], None],
+        deliver_later: Callable[[Blocked], None],
         saved: str = "",
     ) -> None:
         self._slot = slot
         self._saved = saved
+        self._made_copies: Copies | None = None
+        self._deliver_later = deliver_later
         self._root = root
         self._held = held
         self._stop = stop
@@ -455,9 +452,7 @@ class GuardWatch:
         self._stuck = self._stuck or answer.stuck
         self._unheld = self._unheld or answer.unheld
         self.scans, self._discerns, self._is_calm = answer.scans, answer.discerns, answer.calm
-        self._deliver(finding.blocked(self._saved) for finding in answer.findings)
-        for finding in answer.saved:
-            finding.blocked(self._saved)
+        self._keep(answer)
         if answer.more:
             self._deliver([Blocked("more")])
         if answer.flooded:
@@ -467,6 +462,29 @@ class GuardWatch:
             self._take_signs(descriptors)
         else:
             wire.close_all(descriptors)
+
+    def _keep(self, answer: _Answer) -> None:
+        """Keep copies of what was moved away, and pass on what was."""
+        copies = self._copies if answer.findings or answer.saved or answer.later else None
+        found = [finding.blocked(copies) for finding in answer.findings]
+        for finding in answer.saved:
+            finding.blocked(copies)
+        others: list[Blocked] = []
+        for finding in answer.later:
+            if copies is not None and (later := copies.save_later(finding)) is not None:
+                told, found = found, [one.with_later(later) for one in found]
+                others += [later] if found == told else []
+        self._deliver(found)
+        for later in others:
+            self._deliver_later(later)
+
+    @property
+    def _copies(self) -> "Copies | None":
+        if self._made_copies is None and self._saved:
+            from kaa.workspace.sandbox.saved_content import Copies  # lazy: the guard rarely moves anything
+
+            self._made_copies = Copies(self._saved)
+        return self._made_copies
 
     def _take_signs(self, descriptors: list[int]) -> None:
         """Keep what tells that a check would find something; the last one, that it is to be asked at once."""
