@@ -19,7 +19,9 @@ _LOOKING = (
 )
 _WRITING = "tee cp mv rm rmdir ln install patch truncate dd rsync unlink shred"
 # Not switch and pull: they bring what was committed, and say nothing of the work under way.
-_GIT_WRITING = "apply am restore revert reset merge rebase cherry-pick stash clean mv rm"
+_GIT_WRITING = "apply am mv rm"
+_GIT_BRINGING = "merge rebase cherry-pick revert stash"
+_GIT_TAKING_BACK = "restore reset clean"  # and checkout, with files
 # Package managers, with the subcommands that only install.
 _INSTALLING: Final[dict[str, str]] = {
     "pip": "install uninstall list show freeze",
@@ -95,6 +97,19 @@ def only_discards(reading: CommandReading) -> bool:
     return bool(changing) and not targets_of(reading) and all(map(_discards, changing))
 
 
+def only_by_git(reading: CommandReading) -> Literal["brings", "takes back"] | None:
+    """What a command does that changes files only by having git exchange them; None if it changes some by itself.
+
+    `brings`: what was committed or stashed takes its place in the project. `takes back`: what was not committed goes.
+    """
+    changing = [words for words in reading.programs if _kind(words, "") != "looks"]
+    if not changing or targets_of(reading) or any(words[0] != "git" for words in changing):
+        return None
+    if all(words[1] in _GIT_BRINGING.split() for words in changing):
+        return "brings"
+    return None if any(words[1] in _GIT_WRITING.split() for words in changing) else "takes back"
+
+
 def _discards(words: Words) -> bool:
     match words:
         case ("git", "checkout", "--", *_) | ("git", "reset", "--hard"):
@@ -114,7 +129,8 @@ def _kind(words: Words, command: str) -> Kind:
     name = _VERSION.sub("", (words[0] or "").rpartition("/")[2].casefold())
     rest = words[1:]
     if name == "git":
-        return "writes" if rest[:1] and (rest[0] in _GIT_WRITING.split() or _takes_files(rest)) else "looks"
+        writing = f"{_GIT_WRITING} {_GIT_BRINGING} {_GIT_TAKING_BACK}".split()
+        return "writes" if rest[:1] and (rest[0] in writing or _takes_files(rest)) else "looks"
     if rest[:1] and rest[0] in _INSTALLING.get(name, "").split():
         return "installs"
     if name in _WRITING.split():

@@ -170,7 +170,32 @@ class TestReminder:
         assert (played.told, played.requests) == ([], len(script))
 
     @pytest.mark.parametrize(
-        "command", ["sed -i s/milk/tea/ notes.txt", "cat > b.py <<'E'\nx\nE", "ls; git checkout a.py"]
+        "commands",
+        [
+            ["git stash -u && git stash pop"],
+            ["git switch main; git merge topic && git commit -m x"],
+            ["git rebase main", "git reset --hard HEAD~1"],
+            ["ls; git checkout topic -- b.py"],
+            ["git clean -fdq && git revert HEAD"],
+        ],
+    )
+    def test_what_git_exchanges_is_no_work_of_the_run(self, played: Played, commands: list[str]) -> None:
+        played.effects[commands[-1]] = {"b.py": b"theirs"}
+
+        played.play([*(call("bash", command=command) for command in commands), say("Done."), say("No.")])
+
+        assert (played.told, played.requests) == ([], len(commands) + 1)
+
+    def test_a_merge_of_what_was_tested_asks_for_no_other_test(self, played: Played) -> None:
+        merge = "git commit -qam x && git switch main && git merge topic"
+        played.effects[merge] = {"b.py": b"theirs"}
+
+        played.play([_EDIT, call("bash", command="pytest"), call("bash", command=merge), say("Done."), say("No.")])
+
+        assert played.told == []
+
+    @pytest.mark.parametrize(
+        "command", ["sed -i s/milk/tea/ notes.txt", "cat > b.py <<'E'\nx\nE", "git merge x; git apply x.diff"]
     )
     def test_files_that_commands_change_count(self, played: Played, command: str) -> None:
         played.effects[command] = {"b.py": b"x", "notes.txt": b"tea"}
@@ -287,6 +312,13 @@ class TestDeclaredCommands:
         assert (played.told, played.ends[0].reason) == ([], "done")
         assert [one["state"] for one in played.verdicts] == ["verified"]
         assert played.verdicts[0]["commands"][0]["result"] == "passed"
+
+    @pytest.mark.parametrize("command", ["git merge topic", "git status; git stash pop"])
+    def test_they_are_run_after_git_exchanged_files(self, played: Played, command: str) -> None:
+        played.play([call("bash", command=command), say("Done.")])
+
+        assert played.ran == [command, "make test"]
+        assert [one["state"] for one in played.verdicts] == ["verified"]
 
     def test_a_failure_goes_to_the_model_which_corrects_it(self, played: Played) -> None:
         played.results["make test"] = [failing(), _PASSED]

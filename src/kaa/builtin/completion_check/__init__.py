@@ -29,11 +29,13 @@ class Work(msgspec.Struct):
 
     Attributes:
         changed: the files, as they were named; empty names are not known.
+        is_own: some were changed by the calls themselves, and not only exchanged by git.
         unproven: something was changed that tests cover, and nothing was executed since; None: neither happened.
         passed: declared commands that succeeded since.
     """
 
     changed: dict[str, None] = {}
+    is_own: bool = False
     unproven: bool | None = None
     passed: set[str] = set()
 

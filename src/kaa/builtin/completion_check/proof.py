@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from kaa.builtin.command_kinds import kind_of, only_discards, targets_of
+from kaa.builtin.command_kinds import kind_of, only_by_git, only_discards, targets_of
 from kaa.builtin.completion_check import Proof, Work
 from kaa.core.messages import Json, ToolCall
 from kaa.core.tool import ToolResult
@@ -70,8 +70,10 @@ def _note_command(work: Work, call: ToolCall, result: ToolResult, context: Conve
             reading = context.read_command(command)
             if not work.changed and only_discards(reading):
                 return  # what is there now is no work of this run
+            by_git = only_by_git(reading)
+            is_own = by_git is None or (by_git == "takes back" and work.is_own)
             targets = targets_of(reading)
-            _change(work, inside(targets, context.workspace.root) if targets else [""])
+            (_change if is_own else _record)(work, inside(targets, context.workspace.root) if targets else [""])
         case "executes" if details.get("exitCode") not in _NOT_FOUND:
             work.unproven = False
             work.passed.clear()  # it may have changed something
@@ -85,18 +87,26 @@ def _take_over(work: Work, proof: Proof, result: ToolResult) -> None:
     done = proof.work.pop(str(details.get("agent", "")), None) if details.get("agent") else None
     if done is None or details.get("worktree"):
         return
-    _change(work, done.changed)
+    _record(work, done.changed)
+    work.is_own |= done.is_own
     if done.unproven is not None:
         work.unproven = done.unproven
     work.passed |= done.passed
 
 
 def _change(work: Work, paths: Iterable[str]) -> None:
+    """Note files that were changed by the work itself: what was executed before proves nothing of them."""
+    changed = list(paths)
+    work.is_own |= bool(changed)
+    work.unproven = work.unproven if all(map(UNTESTED.fullmatch, changed)) else True
+    _record(work, changed)
+
+
+def _record(work: Work, paths: Iterable[str]) -> None:
+    """Note files that are different now, so that declared commands have something to verify."""
     for path in paths:
         if len(work.changed) < _MOST_FILES:
             work.changed[path] = None
-        if UNTESTED.fullmatch(path) is None:
-            work.unproven = True
         work.passed.clear()
 
 
