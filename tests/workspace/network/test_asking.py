@@ -163,6 +163,32 @@ class TestAnswers:
 
         play(scenario)
 
+    def test_a_no_for_a_server_does_not_answer_for_a_later_call(self) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("example.com", Recorder())
+            server, command = User("no"), User("call")
+            async with place.call(server):
+                assert await place.status("example.com") == 403
+                async with place.call(command):
+                    assert await place.status("example.com") == 200
+                assert await place.status("example.com") == 403
+            assert (server.asked, command.asked) == ([("example.com",)], [("example.com",)])
+
+        play(scenario)
+
+    def test_a_host_that_was_refused_twice_is_not_asked_about_while_the_first_call_runs(self) -> None:
+        async def scenario(place: Place) -> None:
+            server, later = User("no"), [User("no"), User("call"), User("call")]
+            async with place.call(server):
+                assert await place.status("example.com") == 403
+                for user in later:  # the server tries again and again, which looks like these
+                    async with place.call(user):
+                        assert await place.status("example.com") == 403
+            assert [len(user.asked) for user in later] == [1, 0, 0]
+            assert len(server.asked) == 1
+
+        play(scenario)
+
     def test_what_was_permitted_before_the_call_is_not_asked(self) -> None:
         async def scenario(place: Place) -> None:
             await place.here.serve("example.com", Recorder())
@@ -231,6 +257,16 @@ class TestPrivateAddresses:
                 assert [await place.status("git.example") for _ in range(3)] == [403, 403, 403]
             assert len(user.asked) == 1
             assert place.blocked() == [("git.example:80", False)]
+
+        play(scenario, allowed="on")
+
+    def test_a_no_for_a_server_does_not_answer_for_a_later_call(self) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("git.example", Recorder(), address="10.1.2.3")
+            async with place.call(User("no")):
+                assert await place.status("git.example") == 403
+                async with place.call(User("call")):
+                    assert await place.status("git.example") == 200
 
         play(scenario, allowed="on")
 

@@ -1,9 +1,10 @@
 """Who is asked about hosts that are not permitted: the tool calls whose commands run.
 
-The connections of two commands cannot be told apart. So a host is asked about by the call that began first, and the
-answer holds for all that runs: a no until that call ends, so that programs which try again neither ask nor wait again,
-and a yes as long as the answer says. Exactly the hosts that a question shows are permitted; others that arrive while it
-is open follow in one more question.
+The connections of two commands cannot be told apart. So a host is asked about by the call that began last, and the
+answer holds for all that runs: a yes as long as it says, and a no until these calls end, so that programs which try
+again neither ask nor wait again. A call that begins after the no asks for itself, since what it is for may deserve
+another answer; but once more only, because a server in the background that tries again and again looks the same.
+Exactly the hosts that a question shows are permitted; others that arrive while it is open follow in one more question.
 
 A hostile command may name any number of hosts: a call asks few questions, with few hosts each.
 """
@@ -21,6 +22,7 @@ _GATHER_SECONDS = 0.1  # programs open several connections at once: one question
 _MAX_HOSTS = 8  # in one question, besides those that the asker adds
 _MAX_QUESTIONS = 6  # of one call
 _MAX_REFUSALS = 2  # by then the user has said what they think of the call
+_MAX_REFUSALS_OF_HOST = 2  # while one call runs: by then they have said what they think of the host
 
 
 class HostAsker(Protocol):
@@ -65,7 +67,7 @@ class HostQuestions:
     Attributes:
         permitted: until the call ends.
         permitted_at: likewise, private addresses.
-        refused: likewise.
+        refused: what was refused while it ran, whichever call asked; a host that was refused twice is there twice.
     """
 
     def __init__(self, asker: HostAsker, permitted: tuple[NetworkRule, ...] = ()) -> None:
@@ -109,7 +111,7 @@ class HostQuestions:
     ) -> None:
         """Ask about private addresses of a host, unless it was answered while another question was open."""
         async with self._private:
-            if allows() or calls.has_refused(rule) or not self.takes_more:
+            if allows() or not self.takes_more or not calls.may_ask(self, rule):
                 return
             self._count += 1
             asked = self._asker.ask_private(str(rule), addresses, alone=calls.are_only(self))
@@ -157,7 +159,7 @@ class HostQuestions:
                 calls.grant(self._shown)
             case "no":
                 self._refusals += 1
-                self.refused += self._shown
+                calls.refuse(self._shown)
         self._end_question()
 
     def _take_private(
@@ -172,7 +174,7 @@ class HostQuestions:
                 calls.grant_at(granted)
             case "no":
                 self._refusals += 1
-                self.refused += (rule,)
+                calls.refuse((rule,))
 
     def _end_question(self) -> None:
         self._shown = ()
@@ -215,8 +217,18 @@ class RunningCalls:
         return covers(self.permitted, rule)
 
     def has_refused(self, rule: NetworkRule) -> bool:
-        """Whether a user said no to a host while a call runs that asked about it."""
+        """Whether a user said no to a host while one of the calls ran that run now."""
         return any(covers(call.refused, rule) for call in self._calls)
+
+    def refuse(self, rules: Sequence[NetworkRule]) -> None:
+        """A user said no to hosts: that holds for all calls that run now, whichever connected."""
+        for call in dict.fromkeys(self._calls):
+            call.refused += tuple(rules)
+
+    def may_ask(self, call: HostQuestions, rule: NetworkRule) -> bool:
+        """Whether a call may ask about a host: the user has not refused it since the call began, or often enough."""
+        refusals = max(sum(one.covers(rule) for one in other.refused) for other in self._calls)
+        return not covers(call.refused, rule) and refusals < _MAX_REFUSALS_OF_HOST
 
     def are_only(self, call: HostQuestions) -> bool:
         """Whether nothing else runs."""
@@ -242,8 +254,10 @@ class RunningCalls:
             rule: the host.
             allows: whether it is permitted now.
         """
-        while not allows() and not self.has_refused(rule):
-            call = self._newest(lambda one: one.asks_about(rule)) or self._newest(lambda one: one.takes(rule))
+        while not allows():
+            call = self._newest(lambda one: one.asks_about(rule)) or self._newest(
+                lambda one: one.takes(rule) and self.may_ask(one, rule)
+            )
             if call is None:
                 return
             await call.wait_for(rule, self)
@@ -256,8 +270,8 @@ class RunningCalls:
             addresses: of the host.
             allows: whether one of them is permitted now.
         """
-        if not allows() and not self.has_refused(rule):
-            call = self._newest(lambda one: one.takes_more)
+        if not allows():
+            call = self._newest(lambda one: one.takes_more and self.may_ask(one, rule))
             if call is not None:
                 await call.ask_private(rule, addresses, self, allows)
 
