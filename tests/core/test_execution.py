@@ -105,6 +105,21 @@ def test_a_call_that_cannot_be_run_is_answered_with_what_to_do(call: tuple[str, 
     assert expected in results(end)[0].text
 
 
+def test_a_hook_says_what_to_do_instead_of_calling_a_tool_that_does_not_exist() -> None:
+    async def unknown(_: str) -> None:
+        return None
+
+    async def known(name: str) -> str:
+        return f"Use echo instead of {name}."
+
+    hooks = FixedHooks(missing_tool=(unknown, known))
+    scene = Scene([reply(tool_calls=[("nope", {})]), reply(text="ok")], hooks=hooks)
+
+    end = run(scene.agent.run(say("go")))
+
+    assert results(end)[0].text == "Tool 'nope' does not exist. Use echo instead of nope."
+
+
 def test_errors_of_tools_and_crashes_become_results() -> None:
     async def refuses(_: ToolRun) -> ToolResult:
         raise ToolError("no such file: a.py. Use ls to see what is there.")

@@ -292,6 +292,7 @@ class TestUnloading:
             api.before_tool(hook)
             api.after_tool(hook)
             api.before_end(hook)
+            api.missing_tool(hook)
             api.on_user_message(hook)
             api.before_request(hook)
             api.on_session_start(told)
@@ -307,7 +308,7 @@ class TestUnloading:
 
         registry.load("other", extend)
         hooks = (registry.run.before, registry.run.after, registry.run.before_end, registry.run.before_request)
-        loaded = (registry.tools, registry.commands, *hooks)
+        loaded = (registry.tools, registry.commands, registry.run.missing_tool, *hooks)
         registry.extensions.unload(named("other"))
         registry.notify(AgentStart())
         registry.session.announce(Notification("notice", "hello"))
@@ -317,6 +318,7 @@ class TestUnloading:
         assert not registry.tools
         assert not registry.commands
         assert not [*registry.run.before, *registry.run.after, *registry.run.before_end, *registry.run.before_request]
+        assert not registry.run.missing_tool
         assert registry.prompt_sections(PromptContext("/p", "2026-01-01")) == ()
         assert registry.session.carried() == {}
         assert closed == ["last", "first"]
@@ -519,6 +521,28 @@ class TestHooks:
 
         assert run(demand()) == Continue("the tests fail", source="extension mine")
         assert reports == ["Extension mine: before_end hook failed: RuntimeError: bug"]
+
+    def test_the_first_hook_that_knows_a_missing_tool_explains_it(
+        self, registry: LoadedRegistry, reports: list[str]
+    ) -> None:
+        async def broken(*_: object) -> str:
+            raise RuntimeError("bug")
+
+        async def knows(name: str, _: ConversationContext) -> str | None:
+            return "Use new." if name == "old" else None
+
+        async def never(*_: object) -> str:
+            return "not reached"
+
+        for missing in (broken, knows, never):
+            registry.api.missing_tool(missing)
+        (hook,) = registry.run.missing_tool
+
+        async def explain() -> str | None:
+            return await hook("old")
+
+        assert run(explain()) == "Use new. (extension mine)"
+        assert reports == ["Extension mine: missing_tool hook failed: RuntimeError: bug"]
 
     def test_the_person_may_take_as_long_as_it_takes(self) -> None:
         person = yes_or_no(True)

@@ -155,8 +155,7 @@ class ToolExecutor:
         """One call through its hooks. Whatever a tool or hook raises becomes a result the model can read."""
         tool = self._tools.get(call.name)
         if tool is None:
-            known = ", ".join(name for name, tool in self._tools.items() if not tool.schema.deferred) or "none"
-            return text_result(f"Tool {call.name!r} does not exist. Available tools: {known}.", is_error=True)
+            return text_result(await self._missing(call.name), is_error=True)
         if call.arguments_error is not None:
             return text_result(f"{call.name} was not run: {call.arguments_error}. Send the call again.", is_error=True)
         try:
@@ -181,6 +180,14 @@ class ToolExecutor:
         return self._refused(
             call, text_result(f"{call.name} was run {_MAX_RUNS} times."), Refuse("It is not run once more.")
         )
+
+    async def _missing(self, name: str) -> str:
+        """What the model is told of a tool that does not exist."""
+        for explain in self._hooks.missing_tool:
+            if advice := await explain(name):
+                return f"Tool {name!r} does not exist. {advice}"
+        known = ", ".join(name for name, tool in self._tools.items() if not tool.schema.deferred) or "none"
+        return f"Tool {name!r} does not exist. Available tools: {known}."
 
     async def _before(self, call: ToolCall, run: _Run) -> ToolCall | ToolResult:
         """The call as the hooks want it, or the result that one of them blocked it with."""

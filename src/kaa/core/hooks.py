@@ -105,6 +105,7 @@ class RunGivenUpError(Exception):
 BeforeRequest: TypeAlias = Callable[[Request], Awaitable[ReplaceMessages | UseThinking | GiveUp | None]]
 BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | Permit | None]]
 AfterTool: TypeAlias = Callable[[ToolCall, ToolResult], Awaitable[ToolResult | RunAgain | Refuse | None]]
+MissingTool: TypeAlias = Callable[[str], Awaitable[str | None]]
 BeforeEnd: TypeAlias = Callable[[AssistantMessage], Awaitable[Continue | GiveUp | None]]
 
 
@@ -127,6 +128,11 @@ class Hooks(Protocol):
         ...
 
     @property
+    def missing_tool(self) -> Sequence[MissingTool]:
+        """Called with the name of a tool that does not exist: the first answer tells the model what to do instead."""
+        ...
+
+    @property
     def before_end(self) -> Sequence[BeforeEnd]:
         """Called where a run would end because the model has nothing more to do."""
         ...
@@ -139,3 +145,4 @@ class FixedHooks(msgspec.Struct, frozen=True):
     after: tuple[AfterTool, ...] = ()
     before_end: tuple[BeforeEnd, ...] = ()
     before_request: tuple[BeforeRequest, ...] = ()
+    missing_tool: tuple[MissingTool, ...] = ()

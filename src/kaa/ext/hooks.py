@@ -142,6 +142,7 @@ BeforeToolHook: TypeAlias = Callable[
 AfterToolHook: TypeAlias = Callable[
     [ToolCall, ToolResult, ConversationContext], Awaitable[ToolResult | RunAgain | Refuse | None]
 ]
+MissingToolHook: TypeAlias = Callable[[str, ConversationContext], Awaitable[str | None]]
 BeforeEndHook: TypeAlias = Callable[[AssistantMessage, ConversationContext], Awaitable[Continue | GiveUp | None]]
 BeforeCompactionHook: TypeAlias = Callable[[CompactionRequest, ConversationContext], Awaitable[Block | None]]
 AfterCompactionHook: TypeAlias = Callable[[CompactionEnd, ConversationContext], Awaitable[None]]

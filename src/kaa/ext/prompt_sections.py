@@ -34,6 +34,7 @@ class PromptContext(msgspec.Struct, frozen=True):
         appended: texts that the user adds to the system prompt.
         context_files: files with instructions and information, the most general first.
         profile: `short` for a model with a small window: include only what is necessary.
+        conversation_id: tells the conversations of one process apart; agents have that of the one that runs them.
     """
 
     cwd: str
@@ -43,6 +44,7 @@ class PromptContext(msgspec.Struct, frozen=True):
     appended: tuple[str, ...] = ()
     context_files: tuple[ContextFile, ...] = ()
     profile: Literal["full", "short"] = "full"
+    conversation_id: str = ""
 
 
 PromptSection: TypeAlias = Callable[[PromptContext], str | None]

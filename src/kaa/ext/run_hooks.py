@@ -13,6 +13,7 @@ from kaa.core.hooks import (
     Block,
     Continue,
     GiveUp,
+    MissingTool,
     Refuse,
     ReplaceArguments,
     ReplaceMessages,
@@ -59,6 +60,11 @@ class RunHooks:
     def after(self) -> Sequence[AfterTool]:
         """See `kaa.core.hooks.Hooks`."""
         return [self._after_tool(scope, hook) for scope in self._scopes() for hook in scope.after_tools]
+
+    @property
+    def missing_tool(self) -> Sequence[MissingTool]:
+        """See `kaa.core.hooks.Hooks`; one hook asks those of all extensions."""
+        return [self._explain] if any(scope.missing_tools for scope in self._scopes()) else []
 
     @property
     def before_end(self) -> Sequence[BeforeEnd]:
@@ -138,6 +144,14 @@ class RunHooks:
                 return text_result(text, is_error=True)
 
         return after
+
+    async def _explain(self, name: str) -> str | None:
+        """What the first hook that knows a missing tool says of it."""
+        hooks = ((scope, hook) for scope in self._scopes() for hook in tuple(scope.missing_tools))
+        found = await first_verdict(
+            hooks, "missing_tool hook", (str,), name, context=self._context, report=self._report
+        )
+        return None if found is None else named(*found)
 
     async def _demand(self, reply: AssistantMessage) -> Continue | GiveUp | None:
         """What the first hook wants that does not let the run end."""

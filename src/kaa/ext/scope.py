@@ -18,6 +18,7 @@ from kaa.ext.hooks import (
     CarriedSection,
     Compactor,
     EventObserver,
+    MissingToolHook,
     NotificationHandler,
     Service,
     SessionEndHook,
@@ -74,6 +75,7 @@ class Scope:
         self.notification_handlers: list[NotificationHandler] = []
         self.before_tools: list[BeforeToolHook] = []
         self.after_tools: list[AfterToolHook] = []
+        self.missing_tools: list[MissingToolHook] = []
         self.before_ends: list[BeforeEndHook] = []
         self.message_hooks: list[UserMessageHook] = []
         self.compactors: list[Compactor] = []
@@ -110,7 +112,7 @@ class Scope:
             registered.clear()
         for hooks in (
             *(self.session_starts, self.session_ends, self.message_hooks, self.before_requests),
-            *(self.before_tools, self.after_tools, self.before_ends),
+            *(self.before_tools, self.after_tools, self.missing_tools, self.before_ends),
             *(self.before_compactions, self.after_compactions, self.compactors, self.result_shorteners),
             *(self.before_navigations, self.handlers, self.notification_handlers, self.services),
             *(self.theme_folders, self.mention_completers),

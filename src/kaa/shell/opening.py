@@ -11,7 +11,7 @@ import msgspec
 
 from kaa.core.agent import Agent, AgentConfig
 from kaa.core.events import AgentEnd, Event
-from kaa.core.hooks import AfterTool, BeforeEnd, BeforeRequest, BeforeTool
+from kaa.core.hooks import AfterTool, BeforeEnd, BeforeRequest, BeforeTool, MissingTool
 from kaa.core.loop import RunLimits
 from kaa.core.messages import AssistantMessage, ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
@@ -408,6 +408,7 @@ def _prompt(
         appended=tuple(text for text in appended if text),
         context_files=project.files.context_files,
         profile=profile_for(project.settings.prompt.profile, models.link.resolved.model.context_window),
+        conversation_id=at.id,
     )
 
 
@@ -664,6 +665,10 @@ class _Hooks:
     @property
     def after(self) -> Sequence[AfterTool]:
         return (self._gate.after, self._limit, *self._registry.run.after, self._limit, self._nested)
+
+    @property
+    def missing_tool(self) -> Sequence[MissingTool]:
+        return self._registry.run.missing_tool
 
     @property
     def before_end(self) -> Sequence[BeforeEnd]:

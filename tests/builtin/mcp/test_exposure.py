@@ -4,12 +4,16 @@ import json
 
 import pytest
 
+from kaa.builtin.mcp import mcp_extension
 from kaa.builtin.mcp.host import Exposure
-from kaa.core.messages import user_message
+from kaa.core.messages import ToolResultMessage, user_message
+from kaa.ext.places import ExtensionId
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import run
 from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, manifest, server, tool_info
-from tests.support.mcp_stage import declared, play_with, results_of
+from tests.support.mcp_stage import USUAL, declared, play_with, results_of
 from tests.support.model_script import call, say
 from tests.support.model_wire import Wire
 from tests.support.stage import Stage
@@ -159,6 +163,98 @@ def test_the_prompt_has_a_line_for_each_server_that_stays_the_same(stage: Stage)
     assert lines[1].startswith("- b: tool_0, tool_1, ")
     assert len(lines[1]) == 120
     assert after == before
+
+
+def _prompt(stage: Stage) -> str:
+    return str(stage.server.requests[-1].json["messages"][0]["content"])
+
+
+def test_the_model_is_told_how_to_reach_a_server_that_was_never_listed(stage: Stage) -> None:
+    long = server("long", description="words " * 40, state="configured")
+    host = MemoryMcpHost([server("new", tool_info("x"), state="configured"), long, server("b", tool_info("z"))])
+
+    results_of(stage, host, [say("Hi.")])
+
+    lines = _prompt(stage).partition("MCP servers, for the tool mcp:\n")[2].splitlines()
+    assert lines[0] == "- new (not listed yet)"
+    assert lines[1].endswith("word… (not listed yet)")
+    assert len(lines[1]) <= 120
+    assert lines[2] == "- b: z"
+    assert lines[3].startswith('To reach a server that is not listed yet, call mcp with {"action": "list", "server": ')
+
+
+def test_tools_that_are_listed_later_follow_a_result_and_the_prompt_stays(stage: Stage) -> None:
+    late = server("new", tool_info("weather"), tool_info("rain"), state="configured")
+    host = MemoryMcpHost([late, server("b", tool_info("z"))])
+
+    async def scene(hosted: HostedConversation) -> tuple[list[str], list[str]]:
+        prompts = []
+        for before in (None, manifest(tool_info("weather"), tool_info("rain"))):
+            if before is not None:
+                host.change("new", state="known", manifest=before)
+            stage.server.begin([call("ls"), call("ls"), say("Hi.")])
+            await hosted.work.submit(user_message("Hello."))
+            prompts.append(_prompt(stage))
+        return prompts, [one.text for one in hosted.conversation.messages if isinstance(one, ToolResultMessage)]
+
+    prompts, results = play_with(stage, host, scene)
+
+    note = "[MCP server new has been listed meanwhile. Its tools, for mcp: rain, weather]"
+    assert prompts[0] == prompts[1]
+    assert [note in result for result in results] == [False, False, True, False]
+
+
+def test_a_call_of_the_server_itself_is_told_nothing_twice(stage: Stage) -> None:
+    host = MemoryMcpHost([server("new", tool_info("weather"), state="configured")])
+    calls = [call("mcp", action="list", server="new"), call("ls"), say("Hi.")]
+
+    results = results_of(stage, host, calls)
+
+    assert "weather" in results[0].text
+    assert not any("listed meanwhile" in result.text for result in results)
+
+
+def test_another_conversation_of_the_process_has_the_tools_in_its_prompt(stage: Stage) -> None:
+    servers = MemoryMcpHost([server("new", tool_info("weather"), state="configured")])
+
+    async def scene() -> list[str]:
+        host = stage.host()
+        host.extensions.load(ExtensionId.built_in("kaa.builtin.mcp"), mcp_extension(servers), built_in=True)
+        prompts = []
+        try:
+            for _ in range(2):
+                hosted = await host.open(USUAL, MemoryWorkspace(stage.files))
+                await hosted.begin()
+                stage.server.begin([say("Hi.")])
+                await hosted.work.submit(user_message("Hello."))
+                prompts.append(_prompt(stage))
+                servers.change("new", state="known", manifest=manifest(tool_info("weather")))
+        finally:
+            await host.close()
+        return prompts
+
+    before, after = run(scene())
+
+    assert "- new (not listed yet)" in before
+    assert "- new: weather" in after
+
+
+@pytest.mark.parametrize(
+    ("tool", "advice"),
+    [
+        ("mcp__new__weather", 'call mcp with {"action":"list","server":"new"}, which starts it.'),
+        ("mcp__b__z", 'Call it with mcp: {"action":"call","server":"b","tool":"mcp__b__z","arguments":{}}.'),
+        ("mcp__c__z", "Available tools: "),
+    ],
+)
+def test_a_call_by_a_name_that_cannot_be_called_is_told_the_way(stage: Stage, tool: str, advice: str) -> None:
+    late = server("new", tool_info("weather"), state="configured", exposure="gateway")
+    host = MemoryMcpHost([late, server("b", tool_info("z"), exposure="gateway")])
+
+    [result] = results_of(stage, host, [call(tool), say("Pity.")])
+
+    assert result.text.startswith(f"Tool '{tool}' does not exist. ")
+    assert advice in result.text
 
 
 def test_a_reconnect_keeps_the_bytes_of_the_request(stage: Stage) -> None:

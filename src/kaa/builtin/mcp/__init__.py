@@ -9,7 +9,6 @@ from kaa.builtin.mcp.host import McpHost
 from kaa.builtin.mcp.mentions import McpMentions
 from kaa.builtin.mcp.prewarming import Prewarming
 from kaa.builtin.mcp.prompts import McpPrompts
-from kaa.builtin.mcp.server_lines import ServerLines
 from kaa.builtin.mcp.tools import McpTools
 from kaa.core.events import MessageUpdate
 from kaa.ext.api import Command, ConversationContext, Extension, ExtensionAPI, SessionStart
@@ -42,8 +41,9 @@ def mcp_extension(host: McpHost) -> Extension:
         gateway = Gateway(host, tools, renew).tool()
         api.register_tool(gateway, exposure="default" if of_use else "deferred", risk="read")
         McpCommand(host).register(api)
-        api.add_prompt_section("mcp-servers", ServerLines(host).section)
         api.on_session_start(choose)
+        if of_use:
+            _tell_of_servers(api, host, tools)
         api.on_user_message(mentions.attach)
         api.complete_mentions(mentions.complete)
         api.on_event(MessageUpdate)(Prewarming(host, tools).see)
@@ -51,6 +51,17 @@ def mcp_extension(host: McpHost) -> Extension:
         renew()
 
     return extend
+
+
+def _tell_of_servers(api: ExtensionAPI, host: McpHost, tools: McpTools) -> None:
+    from kaa.builtin.mcp.server_lines import ServerLines  # lazy: many conversations have no server
+
+    lines = ServerLines(host, tools)
+    api.add_prompt_section("mcp-servers", lines.section)
+    api.missing_tool(lines.explain_missing)
+    api.on_session_end(lines.forget)
+    if lines.has_unlisted:
+        api.after_tool(lines.add_listed)
 
 
 def _replace_commands(api: ExtensionAPI, old: Iterable[str], new: Sequence[Command]) -> None:

@@ -12,11 +12,13 @@ from kaa.ext.hooks import (
     BeforeRequestHook,
     BeforeToolHook,
     InputTransformer,
+    MissingToolHook,
     UserMessageHook,
 )
 from kaa.ext.registration.base import Registrar, require_async
 
 AfterToolT = TypeVar("AfterToolT", bound=AfterToolHook)
+MissingToolT = TypeVar("MissingToolT", bound=MissingToolHook)
 BeforeEndT = TypeVar("BeforeEndT", bound=BeforeEndHook)
 BeforeRequestT = TypeVar("BeforeRequestT", bound=BeforeRequestHook)
 BeforeToolT = TypeVar("BeforeToolT", bound=BeforeToolHook)
@@ -94,6 +96,15 @@ class RunHookRegistrations(Registrar):
         the reason instead of the result.
         """
         return self._add_hook(self._open_scope().after_tools.append, hook)
+
+    def missing_tool(self, hook: MissingToolT) -> MissingToolT:
+        """Run when the model calls a tool that does not exist.
+
+        The hook gets the tool's name. It returns what the model can do instead, or None if it does not know the tool;
+        later hooks do not run after an answer. Without one, the model gets the names of the tools that it has. Failure:
+        counts as None.
+        """
+        return self._add_hook(self._open_scope().missing_tools.append, hook)
 
     def before_end(self, hook: BeforeEndT) -> BeforeEndT:
         """Run when a run would end because the model has nothing more to do.

@@ -20,6 +20,7 @@ _HOOKS = {
     "before_requests": "before_request hook",
     "before_tools": "before_tool hook",
     "after_tools": "after_tool hook",
+    "missing_tools": "missing_tool hook",
     "before_ends": "before_end hook",
     "before_compactions": "before_compaction hook",
     "after_compactions": "after_compaction hook",
