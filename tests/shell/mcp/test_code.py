@@ -126,6 +126,49 @@ def test_a_change_of_folders_with_code_is_known(land: Land, command: str, change
 
 
 @pytest.mark.parametrize(
+    ("text", "module"),
+    [
+        ("import sys\nsys.path.insert(0, str(Path(__file__).parent.parent))\nimport basket\n", "basket.py"),
+        ("sys.path.append('..'); import os, basket\n", "basket.py"),
+        ("try:\n    from basket import Basket\nexcept ImportError:\n    pass", "basket.py"),
+        ("importlib.import_module('basket')", "basket.py"),
+        ("subprocess.run([sys.executable, '-m', 'basket'])", "basket.py"),
+        ("cd .. && python3 -m basket", "basket.py"),
+        ("const basket = require('../basket')", "basket.js"),
+        ("import { add } from '../basket'", "basket.ts"),
+        ("await import(`../../basket`)", "basket.mjs"),
+        ("require_relative '../basket'", "basket.rb"),
+    ],
+)
+def test_a_module_that_code_imports_from_a_folder_above_it_is_code(land: Land, text: str, module: str) -> None:
+    land.write("tools/server.py", text)
+    land.write(module, "")
+    before = land.code("python3 tools/server.py")
+
+    land.write(module, "changed")
+
+    assert any(line.endswith(f"/{module}") for line in differences(before, land.code("python3 tools/server.py")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "basket = 1",
+        "# the basket",
+        "print('basket')",
+        "tools = [{'name': 'basket'}]",
+        "import basket_case",
+        "get('/basket')",
+    ],
+)
+def test_a_word_that_is_the_name_of_a_module_is_none(land: Land, text: str) -> None:
+    land.write("tools/server.py", text)
+    land.write("basket.py", "")
+
+    assert not any(path.endswith("basket.py") for path in land.code("python3 tools/server.py"))
+
+
+@pytest.mark.parametrize(
     ("command", "changed"),
     [
         ("python3 -mserver", "server.py"),

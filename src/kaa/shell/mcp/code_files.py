@@ -14,7 +14,8 @@ BEGINNING = b"#!"
 # What a server reads or writes, and loads no code from.
 _DATA = re.compile(
     r".+\.(?:db|sqlite3?|duckdb|csv|tsv|parquet|log|txt|md|rst|pdf|html?|png|jpe?g|gif|svg|ico|pid|sock|key|pem|crt"
-    r"|db-(?:wal|shm|journal)|tmp|bak|orig|sw[op])|.+~|\.git|\.DS_Store",
+    r"|db-(?:wal|shm|journal)|tmp|bak|orig|sw[op])|.+~|\.git|\.DS_Store"
+    r"|\.(?:git|docker|npm|prettier|eslint)ignore|\.gitattributes|\.editorconfig|\.(?:cursor|windsurf)rules",
     re.IGNORECASE,
 )
 _PROGRAM = re.compile(

@@ -11,6 +11,13 @@ from kaa.shell.mcp.imported import text_of
 _SETTINGS = re.compile(r".+\.(?:json|ya?ml|toml|ini|cfg|conf|lock|xml|properties|env)|\.env.*")
 _SOURCED = re.compile(rb"""(?:^|[\s;&|({])(?:\.|source)\s+[^\s;&|]*$""", re.MULTILINE)
 _MAX_WORD_BYTES = 200
+# Files that other code loads by their names without the ending, and what stands before such a name in its line.
+_MODULE = re.compile(r"(.+)\.(?:py|[cm]?[jt]sx?|rb|p[lm]|lua|php)")
+_IMPORTED = re.compile(
+    rb"""(?:^|[;"'`])\s*(?:from|import)\s[^"'`]*$"""
+    rb"""|(?:import_module|__import__|run_module|find_spec|require|import|load)\s*\(?\s*["'`]$"""
+    rb"""|\bfrom\s*["'`]$|\.\.?/(?:[\w.-]+/)*$|(?:^|[\s"'])-m["']?[\s,]+["'`]?$"""
+)
 
 
 def mentioned(folder: str, known: Collection[str], files: Collection[str]) -> Iterator[os.DirEntry[str]]:
@@ -24,22 +31,40 @@ def mentioned(folder: str, known: Collection[str], files: Collection[str]) -> It
     names = {entry.name: entry for entry in entries(folder) if entry.name not in known and _can_be_meant(entry)}
     if not names:
         return
-    mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in names))
+    modules: dict[str, list[str]] = {}
+    for name in names:
+        if module := _MODULE.fullmatch(name):
+            modules.setdefault(module[1], []).append(name)
+    words = sorted({*names, *modules}, key=len, reverse=True)  # `x.py` before `x`
+    mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in words))
     for path in files:
-        text = text_of(path)
-        found = {os.fsdecode(one[0]) for one in mention.finditer(text) if _is_meant(names, text, one)}
-        yield from map(names.pop, sorted(found & names.keys()))
+        text, found = text_of(path), set[str]()
+        for one in mention.finditer(text):
+            word = os.fsdecode(one[0])
+            if word in names and _is_meant(names[word], text, one):
+                found.add(word)
+            if word in modules and _is_imported(text, one):
+                found.update(modules[word])
+        yield from (names[name] for name in sorted(found & names.keys()))
+        for name in found & names.keys():
+            del names[name]
 
 
 def _can_be_meant(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir() or is_program(entry) or (entry.is_file() and is_code(entry))
 
 
-def _is_meant(names: dict[str, os.DirEntry[str]], text: bytes, found: re.Match[bytes]) -> bool:
+def _is_imported(text: bytes, found: re.Match[bytes]) -> bool:
+    """Whether a name is one that a program imports: in its own line, in a path, or as the argument of a function."""
+    begin = found.start()
+    line = text[text.rfind(b"\n", 0, begin) + 1 : begin]
+    return _IMPORTED.search(line[-_MAX_WORD_BYTES:]) is not None
+
+
+def _is_meant(entry: os.DirEntry[str], text: bytes, found: re.Match[bytes]) -> bool:
     """Whether a name is one of a folder or program, or that of another file in a path or behind `source`."""
-    entry = names.get(os.fsdecode(found[0]))
-    if entry is None or entry.is_dir() or is_program(entry):
-        return entry is not None
+    if entry.is_dir() or is_program(entry):
+        return True
     begin = found.start()
     if text[begin - 1 : begin] == b"/" and not _SETTINGS.fullmatch(entry.name):
         return True
