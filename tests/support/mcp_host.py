@@ -125,7 +125,9 @@ class MemoryMcpHost:
         """See `McpHost`."""
         return tuple(server.view for server in self._servers.values())
 
-    async def session(self, name: str, asker: Asker, tell: Callable[[str], object] | None = None) -> MemoryMcpServer:
+    async def session(
+        self, name: str, asker: Asker, tell: Callable[[str], object] | None = None, *, renewed: bool = False
+    ) -> MemoryMcpServer:
         """See `McpHost`."""
         await asyncio.sleep(0)
         server = self._servers.get(name)

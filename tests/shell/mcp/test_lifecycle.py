@@ -341,6 +341,79 @@ class TestCode:
         await servers.close()
 
 
+class TestChangedCode:
+    @in_loop
+    async def test_a_server_whose_code_changed_does_not_end_when_idle_so_it_is_asked_about_once(
+        self, tmp_path: Path
+    ) -> None:
+        life = Life(tmp_path)
+        life.code = {"/project/server.py": "first"}
+        servers, person = life.servers(idle_minutes=MOMENT_MINUTES), yes_or_no(True)
+        await servers.session("one", person)
+
+        life.code = {"/project/server.py": "second"}
+        await asyncio.sleep(3 * MOMENT_MINUTES * 60)  # whatever ends the idle server has been called by then
+        session = await servers.session("one", person)
+
+        assert texts(await session.call("echo", {"text": "still here"})) == ["still here"]
+        assert (len(person.questions), len(life.connections)) == (1, 1)
+        life.code = {"/project/server.py": "first"}
+        while servers.servers()[0].state != "known":  # it may start again without a question
+            await asyncio.sleep(0)
+        await servers.close()
+
+    @in_loop
+    async def test_the_user_can_have_it_started_anew_with_the_changed_code(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.code = {"/project/server.py": "first"}
+        servers, person = life.servers(), yes_or_no(True, True)
+        for _ in range(2):
+            await servers.session("one", person, renewed=True)  # nothing changed meanwhile
+        assert len(life.connections) == 1
+
+        life.code = {"/project/server.py": "second"}
+        await servers.session("one", person, renewed=True)
+
+        assert (len(person.questions), len(life.connections)) == (2, 2)
+        assert servers.servers()[0].state == "started"
+        await servers.close()
+
+    @in_loop
+    async def test_a_server_goes_on_with_its_code_if_the_user_does_not_approve_the_change(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.code = {"/project/server.py": "first"}
+        servers, person = life.servers(), yes_or_no(True, False)
+        await servers.session("one", person)
+
+        life.code = {"/project/server.py": "second"}
+        with pytest.raises(ServerUnavailableError, match="You declined it"):
+            await servers.session("one", person, renewed=True)
+
+        session = await servers.session("one", person)
+        assert texts(await session.call("echo", {"text": "as before"})) == ["as before"]
+        assert len(life.connections) == 1
+        await servers.close()
+
+    @in_loop
+    async def test_a_server_that_works_is_not_ended_for_changed_code(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.code = {"/project/server.py": "first"}
+        life.prepared = lambda connection: connection.answers.clear()
+        servers, person = life.servers(), yes_or_no(True, True)
+        session = await servers.session("one", person)
+        call = asyncio.create_task(session.call("echo", {"text": "late"}))
+        while not life.connections[-1].called.is_set():
+            await asyncio.sleep(0)
+
+        life.code = {"/project/server.py": "second"}
+        with pytest.raises(ServerUnavailableError, match="is in use"):
+            await servers.session("one", person, renewed=True)
+        life.connections[-1].answers.set()
+
+        assert texts(await call) == ["late"]
+        await servers.close()
+
+
 class TestEnding:
     @in_loop
     async def test_a_server_is_not_idle_while_a_tool_works(self, tmp_path: Path) -> None:

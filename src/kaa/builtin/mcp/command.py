@@ -65,7 +65,7 @@ class McpCommand:
         return "\n".join(line for view in views for line in _described(view))
 
     async def _connect(self, server: str, context: CommandContext) -> str:
-        session = await self._host.session(server, context.asker)
+        session = await self._host.session(server, context.asker, renewed=True)
         info, tools = session.manifest.server, len(session.manifest.tools)
         program = f" to {info.title or info.name} {info.version}".rstrip() if info.name else ""
         return f"Connected{program} (MCP {session.manifest.protocol}, {counted(tools, 'tool')})."

@@ -136,13 +136,16 @@ class McpHost(Protocol):
         """All of them, in the order of their configuration. Starts nothing."""
         ...
 
-    async def session(self, name: str, asker: Asker, tell: Callable[[str], object] | None = None) -> ServerSession:
+    async def session(
+        self, name: str, asker: Asker, tell: Callable[[str], object] | None = None, *, renewed: bool = False
+    ) -> ServerSession:
         """The server, started if necessary. What must be asked before is asked through `asker`.
 
         Args:
             name: of the server.
             asker: asks the user.
             tell: gets lines about a first start that takes long.
+            renewed: start it anew if its code changed since it started.
 
         Raises:
             ServerUnavailableError: it is unknown, disabled, not approved, not logged in, or does not start.

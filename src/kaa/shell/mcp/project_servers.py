@@ -95,10 +95,14 @@ class ProjectServers:
         """See `McpHost`."""
         return tuple(server.view() for server in self._servers.values())
 
-    async def session(self, name: str, asker: Asker, tell: Callable[[str], object] | None = None) -> ServerSession:
+    async def session(
+        self, name: str, asker: Asker, tell: Callable[[str], object] | None = None, *, renewed: bool = False
+    ) -> ServerSession:
         """See `McpHost`."""
         server = self.server(name)
         await server.offer.approve(asker)
+        if renewed:
+            await server.renew(asker)
         if expected := server.first_start:
             from kaa.shell.mcp.following import followed  # lazy: servers start once for the first time
 

@@ -225,6 +225,22 @@ class Server:
             self._rest()
             self._tell()
 
+    async def renew(self, asker: Asker) -> None:
+        """End it if its code changed and the user approves the change, so that the next use starts it with that.
+
+        Raises:
+            ServerUnavailableError: the user does not approve it, or a request is under way.
+        """
+        async with self._lock:
+            if self._client is None or not await self.offer.code_changed():
+                return
+            await self.offer.admit(asker)
+            if self._uses:
+                raise ServerUnavailableError(
+                    f"MCP server {self.name} is in use. Its changed code is approved, and used from its next start"
+                )
+            await self.end()
+
     async def keep_alive(self) -> None:
         """Start it, and start it again whenever it ends."""
         loop, failures = asyncio.get_running_loop(), 0
@@ -374,7 +390,18 @@ class Server:
             self._idle = None
         if self._client is not None and not self._uses and self.configured.entry.lifecycle != "keep-alive":
             seconds = self.configured.entry.idle_minutes * 60
-            self._idle = asyncio.get_running_loop().call_later(seconds, lambda: self._tasks.begin(self.end()))
+            self._idle = asyncio.get_running_loop().call_later(seconds, lambda: self._tasks.begin(self._end_idle()))
+
+    async def _end_idle(self) -> None:
+        """End it, unless its next start would need a question because its code changed: one in a session is enough."""
+        try:
+            is_asked_about = self.is_confined and await self.offer.code_changed()
+        except ServerUnavailableError:
+            is_asked_about = True  # it could not start again
+        if is_asked_about:
+            self._rest()
+        elif not self._uses:
+            await self.end()
 
     def _may_sample(self) -> bool:
         permissions = self.configured.entry.permissions
