@@ -68,7 +68,7 @@ class _Parser(argparse.ArgumentParser):
     """Says what was wrong in one line, without the wall of usage."""
 
     def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{message}. See kaa --help.")
+        raise _UsageError(f"{message}. See {self.prog} --help.")
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -216,8 +216,9 @@ def _parser() -> argparse.ArgumentParser:
 def _serving_parser() -> argparse.ArgumentParser:
     """The options of `kaa mcp serve`: those of a conversation, and what to serve."""
     parser = _parser()
-    parser.prog, parser.usage, parser.epilog = "kaa mcp serve", None, None
+    parser.prog, parser.usage = "kaa mcp serve", "%(prog)s [options]"
     parser.description = "Serve kaa's tools to an MCP client over the standard streams."
+    parser.epilog = "examples:\n  kaa mcp serve --tools read,grep\n  kaa mcp serve --agent --sandbox read-only\n"
     parser.add_argument("--agent", action="store_true", help="serve one tool instead that carries out tasks")
     return parser
 
@@ -225,9 +226,19 @@ def _serving_parser() -> argparse.ArgumentParser:
 def _starting_parser() -> argparse.ArgumentParser:
     """The options of `kaa agents start`: those of a conversation."""
     parser = _parser()
-    parser.prog, parser.usage, parser.epilog = "kaa agents start", None, None
+    parser.prog, parser.usage = "kaa agents start", "%(prog)s [options] TASK"
     parser.description = "Work on a task in a background process that keeps running when this terminal closes."
+    parser.epilog = 'example:\n  kaa agents start --worktree feat "write the tests of the parser"\n'
     parser.add_argument("--json", action="store_true", help="print the started conversation as a JSON object")
+    return parser
+
+
+def _plan_parser() -> argparse.ArgumentParser:
+    """The options of `kaa plan run`: those of a conversation."""
+    parser = _parser()
+    parser.prog, parser.usage = "kaa plan run", "%(prog)s [options] FILE"
+    parser.description = "Carry out a plan that `kaa --plan FILE` wrote: step by step, with its checks."
+    parser.epilog = 'examples:\n  kaa --plan plan.md "split the parser"\n  kaa plan run plan.md\n'
     return parser
 
 
@@ -402,6 +413,10 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends import auth_command
 
             return auth_command.main(arguments[1:])
+        case ["plan"] if _is_about_plans(arguments):
+            from kaa.frontends import plan_command
+
+            return plan_command.main(arguments[1:])
         case ["models"]:
             from kaa.frontends import models_command
 
@@ -418,6 +433,12 @@ def _run_command(arguments: Sequence[str]) -> int | None:
     return None
 
 
+def _is_about_plans(arguments: Sequence[str]) -> bool:
+    """Whether the arguments are of `kaa plan`, and neither `kaa plan run` nor a message that begins with this word."""
+    rest = arguments[1:]
+    return not rest or rest[0] in _INFORMING or (len(rest) == 1 and os.path.isfile(rest[0]))
+
+
 def _parsed_command(arguments: Sequence[str]) -> argparse.Namespace:
     """The arguments of `kaa`, `kaa mcp serve`, `kaa agents start` or `kaa plan run`."""
     command = list(arguments[:2])
@@ -432,8 +453,8 @@ def _parsed_command(arguments: Sequence[str]) -> argparse.Namespace:
         parsed = _parsed(orders.arguments, _starting_parser())
         orders.apply(parsed)
         return parsed
-    runs_plan = arguments[:2] == ["plan", "run"]
-    parsed = _parsed(arguments[2:] if runs_plan else arguments, _parser())
+    runs_plan = command == ["plan", "run"]
+    parsed = _parsed(arguments[2:], _plan_parser()) if runs_plan else _parsed(arguments, _parser())
     _turn_into_plan_command(parsed, runs=runs_plan)
     return parsed
 
@@ -474,6 +495,8 @@ def _turn_into_plan_command(parsed: argparse.Namespace, *, runs: bool) -> None:
         return
     if len(parsed.messages) != 1 or parsed.plan is not None:
         raise _UsageError("plan run takes one file: kaa plan run FILE")
+    if parsed.worktree is None and not os.path.exists(os.path.expanduser(parsed.messages[0])):
+        raise _UsageError(f"there is no file {parsed.messages[0]!r}: `kaa --plan FILE` writes a plan")
     parsed.print = True
     parsed.messages = [f"/plan run {quote(parsed.messages[0])}"]
 
@@ -542,7 +565,7 @@ def _parsed(arguments: Sequence[str], parser: argparse.ArgumentParser) -> argpar
 
         parsed.flags = options_of_extensions(unknown, parsed.extension, discovers=not parsed.no_extensions)
         if not parsed.flags:
-            raise _UsageError(f"unrecognized arguments: {' '.join(unknown)}. See kaa --help.")
+            raise _UsageError(f"unrecognized arguments: {' '.join(unknown)}. See {parser.prog} --help.")
     return parsed
 
 
@@ -575,6 +598,10 @@ def _check_together(parsed: argparse.Namespace, command: Sequence[str]) -> None:
         raise _UsageError("argument --person-answers: only with --mode rpc and kaa mcp serve")
     if parsed.patch and not parsed.print and parsed.mode != "json":
         raise _UsageError("argument --patch: only with -p and --mode json")
+    for option, file in (("--patch", parsed.patch), ("--plan", parsed.plan)):
+        folder = os.path.dirname(os.path.expanduser(file or ""))
+        if folder and parsed.worktree is None and not os.path.isdir(folder):
+            raise _UsageError(f"argument {option}: there is no folder {folder!r}: make it, or choose another file")
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -20,7 +20,7 @@ def test_options_before_a_command_that_takes_them_count(kaa: Kaa) -> None:
 
         finished = kaa.run("--model", f"test/{MODEL_ID}", "plan", "run", "missing.md")
 
-    assert "missing.md cannot be opened" in finished.err
+    assert "there is no file 'missing.md'" in finished.err
     assert server.requests == []
 
 

@@ -135,7 +135,7 @@ def test_a_mistake_in_the_description_of_a_login_is_told(seat: Seat) -> None:
 
     done = seat.run("login", "lab", "--browser")
 
-    assert done.code == 1
+    assert done.code == 2
     assert "providers.lab.oauth" in done.err
     assert "https://" in done.err
     assert "providers.lab.oauth" in seat.run("auth", "check").err
@@ -224,7 +224,7 @@ def test_nobody_is_sent_to_the_browser_for_nothing(seat: Seat, oauth: OAuthServe
 def test_a_slip_in_the_name_of_a_provider_is_told_in_one_line(seat: Seat) -> None:
     done = seat.run("login", "antropic")
 
-    assert done.code == 1
+    assert done.code == 2
     assert "did you mean anthropic" in done.err
     assert len(done.err.splitlines()) == 1
 

@@ -175,7 +175,7 @@ class TestTesting:
 
         done = kaa.run("mcp", "test", "b")
 
-        assert (done.code, done.err) == (1, "kaa: there is no MCP server 'b' here. Configured: a\n")
+        assert (done.code, done.err) == (2, "kaa: there is no MCP server 'b' here. Configured: a\n")
 
 
 class TestImporting:

@@ -196,7 +196,7 @@ def test_nonsense_and_a_plan_that_another_executes_are_refused(kaa: Kaa, server:
     plan = kaa.project / "plan.md"
     plan.write_text("Nonsense.\n")
     assert "It has no step" in kaa.run("plan", "run", "plan.md").err
-    assert "cannot be opened" in kaa.run("plan", "run", "missing.md").err
+    assert "there is no file 'missing.md'" in kaa.run("plan", "run", "missing.md").err
     plan.write_text(PLAN)
 
     descriptor = os.open(plan, os.O_RDONLY)

@@ -152,7 +152,7 @@ def test_what_is_refused_is_an_error_of_the_command(repository: Kaa, server: Mod
     assert "is gone" in repository.run("--worktree", "try", "-p", "go").err
     assert repository.run("worktrees", "drop", "try").out == "dropped try\n"
     unknown = repository.run("worktrees", "diff", "try")
-    assert (unknown.code, "there is no worktree 'try'" in unknown.err) == (1, True)
+    assert (unknown.code, "there is no worktree 'try'" in unknown.err) == (2, True)
 
 
 def test_programs_that_the_repository_names_are_confined(repository: Kaa, server: ModelServer) -> None:

@@ -249,7 +249,7 @@ def test_an_unknown_command_is_refused_with_those_there_are(capsys: pytest.Captu
         sessions_command.main(["frobnicate"], os.getcwd())
 
     assert ended.value.code == 2
-    assert "'search'" in capsys.readouterr().err
+    assert "Choose from: list, search, " in capsys.readouterr().err
 
 
 class TestRestore:

@@ -27,7 +27,7 @@ def run(parsed, home):
         folder.rmdir()
     return 0
 
-sys.exit(run_subcommand("x", "", {"do": Subcommand("do", lambda _: None, run)}, (), ["do"], "/"))
+sys.exit(run_subcommand("x", "", {"do": Subcommand("do", "", lambda _: None, run)}, (), ["do"], "/"))
 """
 
 
@@ -53,11 +53,11 @@ def test_a_command_alone_lists_if_it_can(capsys: pytest.CaptureFixture[str]) -> 
         ran.append(parsed.command)
         return 0
 
-    subcommands = {name: Subcommand(name, lambda _: None, run) for name in ("list", "add")}
+    subcommands = {name: Subcommand(name, "", lambda _: None, run) for name in ("list", "add")}
 
     assert run_subcommand("x", "", subcommands, (), [], "/") == 0
     with pytest.raises(SystemExit):
         run_subcommand("x", "", {"add": subcommands["add"]}, (), [], "/")
 
     assert ran == ["list"]
-    assert "required: COMMAND" in capsys.readouterr().err
+    assert capsys.readouterr().err == "kaa: kaa x needs a command: add. See kaa x --help.\n"

@@ -18,6 +18,7 @@ from kaa.session.errors import SessionError
 from kaa.session.naming import session_id_in
 from kaa.shell.home import Home
 from kaa.shell.live_sessions import LiveAgent, LiveSession, live_sessions
+from kaa.shell.mistakes import MistakeError
 from kaa.shell.sessions import Sessions
 from kaa.tui.sanitize import sanitize
 
@@ -33,7 +34,7 @@ _STARTING_SECONDS = 5.0
 _ID_HELP = "as kaa agents shows it; the beginning is enough"
 
 
-class _UnknownAgentError(Exception):
+class _UnknownAgentError(MistakeError):
     """Nothing at work is meant; the message says what is."""
 
 
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str], directory: str) -> int:
         "Show, follow, steer and stop the kaa of yours that are open on this machine, and their agents."
         " `kaa agents start TASK` works on a task without a terminal; kaa agents start --help has its options."
     )
-    failures = (_UnknownAgentError, LiveError, PrivateSocketError, SessionError, OSError)
+    failures = (LiveError, PrivateSocketError, SessionError, OSError)
     return run_subcommand("agents", about, SUBCOMMANDS, failures, arguments, directory)
 
 
@@ -229,9 +230,13 @@ def _attach_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 SUBCOMMANDS = {
-    "list": Subcommand("list what is open, and what it does", _list_arguments, _list),
-    "show": Subcommand("show what one said and did until now", _show_arguments, _show),
-    "attach": Subcommand("open the conversation of another process in this terminal", _attach_arguments, _attach),
-    "tell": Subcommand("tell one something while it works, or begin a run with it", _tell_arguments, _tell),
-    "stop": Subcommand("stop one; a process without a terminal ends", _stop_arguments, _stop),
+    "list": Subcommand("list what is open, and what it does", "--json", _list_arguments, _list),
+    "show": Subcommand("show what one said and did until now", "01a2b3 --lines 20", _show_arguments, _show),
+    "attach": Subcommand(
+        "open the conversation of another process in this terminal", "01a2b3", _attach_arguments, _attach
+    ),
+    "tell": Subcommand(
+        "tell one something while it works, or begin a run with it", "01a2b3 also run the tests", _tell_arguments, _tell
+    ),
+    "stop": Subcommand("stop one; a process without a terminal ends", "01a2b3", _stop_arguments, _stop),
 }

@@ -1,11 +1,11 @@
 """`kaa auth check`: says of every key and login whether it works. Shows none of them."""
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 
 from kaa.builtin.columns import aligned
+from kaa.frontends.command_parser import CommandParser
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
@@ -17,11 +17,10 @@ from kaa.tui.sanitize import sanitize
 
 def main(arguments: Sequence[str]) -> int:
     """Run `kaa auth`. Returns 0 if all keys and logins work, 1 if not, or if there are none."""
-    parser = argparse.ArgumentParser(prog="kaa auth", description="Look after keys and logins.", allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="check")
-    check = commands.add_parser(
-        "check", help="ask the providers whether they work", description=__doc__, allow_abbrev=False
-    )
+    parser = CommandParser("kaa auth", "Look after keys and logins.", ("kaa auth check", "kaa auth check --json"))
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    about = "ask the providers whether they work"
+    check = commands.add_parser("check", help=about, description=__doc__, examples=("kaa auth check",))
     check.add_argument("--json", action="store_true", help="print one JSON array")
     parsed = parser.parse_args(arguments)
     try:

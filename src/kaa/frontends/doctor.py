@@ -1,6 +1,5 @@
 """`kaa doctor`: says what holds commands on this machine, and what does not and why; looks after the checkpoints."""
 
-import argparse
 import asyncio
 import os
 import sys
@@ -11,6 +10,7 @@ import msgspec
 
 from kaa import __version__
 from kaa.builtin.decoding.decoder import weakness
+from kaa.frontends.command_parser import CommandParser
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
@@ -43,8 +43,10 @@ _NAMES_OF_FOLDER = 8  # of the home, when they are told
 
 def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa doctor`. Returns 0 if commands are confined as the user wants them."""
-    parser = argparse.ArgumentParser(
-        prog="kaa doctor", description="Check how commands are confined on this machine.", allow_abbrev=False
+    parser = CommandParser(
+        "kaa doctor",
+        "Check how commands are confined on this machine.",
+        ("kaa doctor", "kaa doctor --mode read-only --json"),
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--mode", choices=["read-only", "workspace-write", "full-access"], help="what may be written")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from kaa.builtin.amounts import counted
 from kaa.core.messages import Json
+from kaa.frontends.command_parser import CommandParser
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.json_text import json_line
@@ -30,11 +31,11 @@ def main(arguments: Sequence[str], directory: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kaa import",
-        description="Use the skills, commands, hooks and agents that you have for other agents, where they"
+    parser = CommandParser(
+        "kaa import",
+        "Use the skills, commands, hooks and agents that you have for other agents, where they"
         " are: kaa copies nothing. Without an agent, show what there is in this project and in your home.",
-        allow_abbrev=False,
+        ("kaa import", "kaa import claude", "kaa import --stop claude"),
     )
     parser.add_argument("agents", metavar="AGENT", nargs="*", help=f"use its files: {', '.join(FOREIGN_AGENTS)}")
     parser.add_argument("--list", action="store_true", help="show what there is; the default without an agent")

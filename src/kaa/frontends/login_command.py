@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from kaa.core.errors import ProviderError
+from kaa.frontends.command_parser import CommandParser
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
@@ -14,6 +15,7 @@ from kaa.frontends.login_screen import TerminalLoginScreen
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.models.verification import KeyVerdict
 from kaa.shell.logins import LoginOption, Logins, Method
+from kaa.shell.mistakes import MistakeError
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
 
@@ -33,12 +35,11 @@ examples:
 
 def login(arguments: Sequence[str]) -> int:
     """Run `kaa login`. Returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="kaa login",
-        description=_DESCRIPTION,
+    parser = CommandParser(
+        "kaa login",
+        _DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("provider", nargs="?", help="such as anthropic, openai, or one of models.json")
     how = parser.add_mutually_exclusive_group()
@@ -53,9 +54,7 @@ def login(arguments: Sequence[str]) -> int:
 
 def logout(arguments: Sequence[str]) -> int:
     """Run `kaa logout`. Returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="kaa logout", description="Remove the stored key or login of a provider.", allow_abbrev=False
-    )
+    parser = CommandParser("kaa logout", "Remove the stored key or login of a provider.", ("kaa logout anthropic",))
     parser.add_argument("provider", nargs="?", help="whose; it may be left out if there is only one")
     parsed = parser.parse_args(arguments)
     return _told(lambda logins: _logout(logins, parsed.provider))
@@ -65,7 +64,7 @@ def _told(work: Callable[[Logins], int]) -> int:
     """Do something with the logins; what goes wrong is told in a line."""
     try:
         return work(Logins.of(os.environ))
-    except _UsageError as error:
+    except (_UsageError, MistakeError) as error:
         _say(f"kaa: {error}")
         return ExitCode.USAGE
     except (CredentialError, ProviderError, SettingsError) as error:

@@ -11,6 +11,7 @@ import msgspec
 from kaa.builtin.amounts import counted
 from kaa.builtin.columns import fitted
 from kaa.core.provider import ModelRates, Rates
+from kaa.frontends.command_parser import CommandParser
 from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extension_options import may_provide_models
@@ -34,11 +35,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kaa models",
-        description="List the models that can be used, those of servers on this machine too. Prices: US dollars per "
+    parser = CommandParser(
+        "kaa models",
+        "List the models that can be used, those of servers on this machine too. Prices: US dollars per "
         "million tokens, ? where nobody knows, - where the cache has none. A narrow terminal shows fewer columns.",
-        allow_abbrev=False,
+        ("kaa models sonnet", "kaa models --all --json"),
     )
     parser.add_argument("search", nargs="*", help="only models with these words in provider, id or name")
     parser.add_argument("--all", action="store_true", help="also those that there is no key for")

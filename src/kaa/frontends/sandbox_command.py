@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 
+from kaa.frontends.command_parser import CommandParser
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
@@ -43,10 +44,10 @@ def main(arguments: Sequence[str], directory: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kaa sandbox",
-        description=_DESCRIPTION,
-        allow_abbrev=False,
+    parser = CommandParser(
+        "kaa sandbox",
+        _DESCRIPTION,
+        ("kaa sandbox -- make test", "kaa sandbox --net registries -- npm ci"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--mode", choices=["read-only", "workspace-write", "full-access"], help="what may be written")

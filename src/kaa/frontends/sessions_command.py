@@ -11,6 +11,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.core.spending import is_price_unknown
+from kaa.frontends.command_parser import CommandParser
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode, of_session_error
 from kaa.frontends.session_commands import add_session_dir, positive, reading_progress, sessions_of
@@ -29,11 +30,13 @@ class Subcommand(NamedTuple):
 
     Attributes:
         help: what it does.
+        example: of its arguments.
         add_arguments: to its parser.
         run: does it. Returns the exit code.
     """
 
     help: str
+    example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
 
@@ -42,23 +45,27 @@ def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa sessions`. Returns the exit code."""
     name = arguments[0] if arguments else "--help"
     if name not in SUBCOMMANDS:
-        parser = argparse.ArgumentParser(
-            prog="kaa sessions",
-            description="Look after the sessions of kaa and of pi.",
+        parser = CommandParser(
+            "kaa sessions",
+            "Look after the sessions of kaa and of pi.",
+            [_example(one) for one in ("list", "search", "show", "export")],
             epilog="commands:\n" + "\n".join(f"  {name:<8}  {command.help}" for name, command in SUBCOMMANDS.items()),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        parser.add_argument("command", choices=list(SUBCOMMANDS), metavar="COMMAND", help="what to do, see below")
+        parser.add_argument("COMMAND", choices=list(SUBCOMMANDS), help="what to do, see below")
         parser.parse_args([name])
         return ExitCode.USAGE  # not reached: the parser has told what is wrong
     command = SUBCOMMANDS[name]
-    parser = argparse.ArgumentParser(
-        prog=f"kaa sessions {name}", description=f"{command.help[:1].upper()}{command.help[1:]}.", allow_abbrev=False
-    )
+    about = f"{command.help[:1].upper()}{command.help[1:]}."
+    parser = CommandParser(f"kaa sessions {name}", about, [_example(name)])
     command.add_arguments(parser)
     parsed = parser.parse_args(arguments[1:])
     parsed.directory = directory
     return while_delivered(lambda: _ran(command, parsed))
+
+
+def _example(name: str) -> str:
+    return f"kaa sessions {name} {SUBCOMMANDS[name].example}"
 
 
 def _ran(command: Subcommand, parsed: argparse.Namespace) -> int:
@@ -95,7 +102,9 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", nargs="+", help='words and "phrases" that stand in one entry, or re:EXPRESSION')
+    parser.add_argument(
+        "text", nargs="+", metavar="TEXT", help='words and "phrases" that stand in one entry, or re:EXPRESSION'
+    )
     parser.add_argument("-n", "--limit", metavar="N", type=positive, default=20, help="places at most (default 20)")
     _add_scope(parser)
 
@@ -112,7 +121,7 @@ def _add_repair(parser: argparse.ArgumentParser) -> None:
 
 def _add_rename(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="ID|PATH", help="the beginning of an id, or a file")
-    parser.add_argument("name", nargs="+", help="the name; an empty one takes it away")
+    parser.add_argument("name", nargs="+", metavar="NAME", help="the name; an empty one takes it away")
     _add_common(parser)
 
 
@@ -331,14 +340,14 @@ def _import(parsed: argparse.Namespace) -> int:
 
 
 SUBCOMMANDS = {
-    "list": Subcommand("list sessions, the newest first", _add_list, _list),
-    "search": Subcommand("find where something was said, called or printed", _add_search, _search),
-    "show": Subcommand("tell all about a session", _add_sessions, _show),
-    "check": Subcommand("look for damage, and change nothing", _add_check, _check),
-    "repair": Subcommand("write a session anew without its damage", _add_repair, _repair),
-    "rename": Subcommand("call a session by another name", _add_rename, _rename),
-    "trash": Subcommand("move sessions into the trash of the system", _add_sessions, _trash),
-    "restore": Subcommand("bring sessions back from the trash, or list those in it", _add_restore, _restore),
-    "export": Subcommand("write a session into a file for others", _add_export, _export),
-    "import": Subcommand("take in a session file from elsewhere", _add_import, _import),
+    "list": Subcommand("list sessions, the newest first", "--all", _add_list, _list),
+    "search": Subcommand("find where something was said, called or printed", "deadlock", _add_search, _search),
+    "show": Subcommand("tell all about a session", "01a2b3", _add_sessions, _show),
+    "check": Subcommand("look for damage, and change nothing", "--all", _add_check, _check),
+    "repair": Subcommand("write a session anew without its damage", "01a2b3", _add_repair, _repair),
+    "rename": Subcommand("call a session by another name", "01a2b3 the deadlock", _add_rename, _rename),
+    "trash": Subcommand("move sessions into the trash of the system", "01a2b3", _add_sessions, _trash),
+    "restore": Subcommand("bring sessions back from the trash, or list those in it", "01a2b3", _add_restore, _restore),
+    "export": Subcommand("write a session into a file for others", "01a2b3 session.html", _add_export, _export),
+    "import": Subcommand("take in a session file from elsewhere", "session.jsonl", _add_import, _import),
 }

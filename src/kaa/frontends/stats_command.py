@@ -13,6 +13,7 @@ import msgspec
 from kaa.builtin.amounts import counted, dollars
 from kaa.builtin.columns import fitted
 from kaa.core.spending import IsFree, is_price_unknown
+from kaa.frontends.command_parser import CommandParser
 from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.json_text import encoded
@@ -77,10 +78,10 @@ def grouped(rows: Iterable[UsageRow], key: Callable[[UsageRow], str], is_free: I
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kaa stats",
-        description="Show what the sessions of kaa and of pi on this machine used.",
-        allow_abbrev=False,
+    parser = CommandParser(
+        "kaa stats",
+        "Show what the sessions of kaa and of pi on this machine used.",
+        ("kaa stats --days 7 --by project", "kaa stats --here --json"),
     )
     parser.add_argument("--days", metavar="N", type=positive, help="only the last N days, today included")
     where = parser.add_mutually_exclusive_group()

@@ -7,11 +7,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from kaa.frontends.command_parser import CommandParser
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.shell.home import Home
+from kaa.shell.mistakes import MistakeError
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
+
+_MOST_EXAMPLES = 4  # of a command, which has subcommands
 
 
 class Subcommand(NamedTuple):
@@ -19,11 +23,13 @@ class Subcommand(NamedTuple):
 
     Attributes:
         help: what it does.
+        example: of its arguments.
         add_arguments: to its parser.
         run: does it, in the directory that its first argument has as `directory`. Returns the exit code.
     """
 
     help: str
+    example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Home], int]
 
@@ -42,15 +48,18 @@ def run_subcommand(
         name: of the command, such as `ext`.
         description: of the command, for its help.
         subcommands: by name.
-        failures: errors whose message says what went wrong, besides `SettingsError`.
+        failures: errors whose message says what went wrong, besides `SettingsError` and `MistakeError`.
         arguments: those after the command's name.
         directory: in which kaa was started, absolute.
     """
-    parser = argparse.ArgumentParser(prog=f"kaa {name}", description=description, allow_abbrev=False)
+    lines = {word: f"kaa {name} {word} {command.example}".rstrip() for word, command in subcommands.items()}
+    parser = CommandParser(f"kaa {name}", description, list(lines.values())[:_MOST_EXAMPLES])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for word, command in subcommands.items():
         described = f"{command.help[:1].upper()}{command.help[1:]}."
-        command.add_arguments(commands.add_parser(word, help=command.help, description=described, allow_abbrev=False))
+        command.add_arguments(
+            commands.add_parser(word, help=command.help, description=described, examples=(lines[word],))
+        )
     parsed = parser.parse_args(arguments or (["list"] if "list" in subcommands else []))
     parsed.directory = directory
     return while_delivered(lambda: _ran(subcommands[parsed.command], failures, parsed))
@@ -71,7 +80,7 @@ def _ran(command: Subcommand, failures: tuple[type[Exception], ...], parsed: arg
         return 128 + signal.SIGTERM
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except SettingsError as error:
+    except (SettingsError, MistakeError) as error:
         deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
         return ExitCode.USAGE
     except failures as error:

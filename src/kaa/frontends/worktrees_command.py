@@ -189,8 +189,10 @@ def _drop_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 SUBCOMMANDS = {
-    "list": Subcommand("list the worktrees of this project", lambda _parser: None, _list),
-    "diff": Subcommand("show what changed in one", _diff_arguments, _diff),
-    "merge": Subcommand("take what changed in one over into the project's files", _merge_arguments, _merge),
-    "drop": Subcommand("remove one", _drop_arguments, _drop),
+    "list": Subcommand("list the worktrees of this project", "", lambda _parser: None, _list),
+    "diff": Subcommand("show what changed in one", "feat", _diff_arguments, _diff),
+    "merge": Subcommand(
+        "take what changed in one over into the project's files", "feat --dry-run", _merge_arguments, _merge
+    ),
+    "drop": Subcommand("remove one", "feat", _drop_arguments, _drop),
 }

@@ -24,6 +24,7 @@ from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import UnlistedServer
 from kaa.llm.models.verification import KeyState, KeyVerdict, verify
 from kaa.shell.home import Home
+from kaa.shell.mistakes import MistakeError
 from kaa.shell.settings import load_user_settings
 
 Method = Literal["browser", "device", "key"]
@@ -56,6 +57,10 @@ class Checked(msgspec.Struct, frozen=True):
     source: str
     state: KeyState | Literal["unreadable"]
     said: str = ""
+
+
+class UnknownProviderError(LoginError, MistakeError):
+    """There is no provider of the name that was given."""
 
 
 class Logins:
@@ -101,7 +106,7 @@ class Logins:
         """The one of this name.
 
         Raises:
-            LoginError: there is no such provider.
+            UnknownProviderError: there is no such provider.
         """
         provider, options = current_name(provider), self.options()
         for option in options:
@@ -111,7 +116,7 @@ class Logins:
         meant = f"did you mean {' or '.join(close)}? If not, " if close else ""
         known = f"{meant}`kaa login` lists those there are, and models.json can add others"
         said = f"there is no provider {provider!r}: {known}"
-        raise LoginError("\n".join([said, *self.problems]))
+        raise UnknownProviderError("\n".join([said, *self.problems]))
 
     async def check_key(self, provider: str, key: str) -> KeyVerdict:
         """Whether `provider` accepts a key.

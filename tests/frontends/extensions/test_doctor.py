@@ -122,6 +122,6 @@ def test_extensions_of_a_project_that_is_not_trusted_are_listed(
 
 
 def test_a_name_that_there_is_not(extensions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ext", "doctor", "nothing"]) == 1
+    assert run(["ext", "doctor", "nothing"]) == 2
 
     assert "there is no extension 'nothing': there are none" in capsys.readouterr().err

@@ -114,6 +114,6 @@ def test_a_start_hook_that_fails_is_reported(project: Path, capsys: pytest.Captu
 
 
 def test_a_name_that_is_not_installed_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ext", "test", "nothing"]) == 1
+    assert run(["ext", "test", "nothing"]) == 2
 
     assert "there is no extension 'nothing'" in capsys.readouterr().err

@@ -123,7 +123,7 @@ def test_what_cannot_be_added_changes_nothing(commands: McpCommands, arguments: 
 
     done = commands.run("add", *arguments)
 
-    assert done.code == 1
+    assert done.code == 2
     assert said in done.err
     assert entries(file) == {"a": {"command": "a"}}
 
@@ -144,8 +144,8 @@ def test_a_server_in_another_file_is_named_where_it_is(commands: McpCommands) ->
 
     done = commands.run("remove", "--project", "a")
 
-    assert done.code == 1
-    assert f"has no server a. It is in {commands.home / 'mcp.json'}" in done.err
+    assert done.code == 2
+    assert f"has no server 'a'. It is in {commands.home / 'mcp.json'}" in done.err
 
 
 def test_a_link_in_a_project_is_not_followed(commands: McpCommands) -> None:

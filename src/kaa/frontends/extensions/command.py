@@ -27,7 +27,7 @@ from kaa.tui.sanitize import sanitize
 def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa ext`. Returns the exit code."""
     failures = (InstallationError, NobodyAnswersError, ExtensionError, TrustError, OSError)
-    return run_subcommand("ext", "Install and examine extensions.", _SUBCOMMANDS, failures, arguments, directory)
+    return run_subcommand("ext", "Install and examine extensions.", SUBCOMMANDS, failures, arguments, directory)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
@@ -74,19 +74,29 @@ def _switch(*, enabled: bool) -> Callable[[argparse.Namespace, Home], int]:
     return run
 
 
-_SUBCOMMANDS = {
-    "new": Subcommand("write the beginning of an extension", add_new_arguments, run_new),
-    "list": Subcommand("list the installed extensions", _add_json, _list),
+SUBCOMMANDS = {
+    "new": Subcommand("write the beginning of an extension", "hello", add_new_arguments, run_new),
+    "list": Subcommand("list the installed extensions", "--json", _add_json, _list),
     "install": Subcommand(
-        "install an extension from a path, a git repository or the package index", add_install_arguments, run_install
+        "install an extension from a path, a git repository or the package index",
+        "git+https://github.com/ada/kaa-notes",
+        add_install_arguments,
+        run_install,
     ),
-    "update": Subcommand("install the newest versions from the same sources", add_update_arguments, run_update),
-    "remove": Subcommand("remove extensions", _add_remove, _remove),
-    "enable": Subcommand("load extensions again that were disabled", _add_names, _switch(enabled=True)),
-    "disable": Subcommand("keep extensions, but do not load them", _add_names, _switch(enabled=False)),
-    "permit": Subcommand("permit what extension processes ask for", add_permit_arguments, run_permit),
-    "test": Subcommand("load an extension as a session does, and run its tests", add_test_arguments, run_test),
+    "update": Subcommand(
+        "install the newest versions from the same sources", "notes", add_update_arguments, run_update
+    ),
+    "remove": Subcommand("remove extensions", "notes", _add_remove, _remove),
+    "enable": Subcommand("load extensions again that were disabled", "notes", _add_names, _switch(enabled=True)),
+    "disable": Subcommand("keep extensions, but do not load them", "notes", _add_names, _switch(enabled=False)),
+    "permit": Subcommand("permit what extension processes ask for", "notes", add_permit_arguments, run_permit),
+    "test": Subcommand(
+        "load an extension as a session does, and run its tests", "./notes", add_test_arguments, run_test
+    ),
     "doctor": Subcommand(
-        "load the extensions as a session does, and report costs and problems", add_doctor_arguments, run_doctor
+        "load the extensions as a session does, and report costs and problems",
+        "notes",
+        add_doctor_arguments,
+        run_doctor,
     ),
 }

@@ -15,7 +15,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import facts, printable
 from kaa.frontends.json_text import json_line
 from kaa.shell.extensions.checkup import Checkup, check_extensions
-from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.errors import UnknownNameError
 from kaa.shell.home import Home
 
 
@@ -35,7 +35,7 @@ def run_doctor(parsed: argparse.Namespace, home: Home) -> int:
     known = {one.extension.name for one in found.extensions}
     if unknown := [name for name in parsed.names if name not in known]:
         names = ", ".join(sorted(known)) or "none"
-        raise InstallationError(f"there is no extension {unknown[0]!r}: there are {names}")
+        raise UnknownNameError(f"there is no extension {unknown[0]!r}: there are {names}")
     checked = [one for one in found.extensions if not parsed.names or one.extension.name in parsed.names]
     if parsed.json:
         deliver(sys.stdout, "".join(json_line(_object(one)) for one in checked))

@@ -13,7 +13,7 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import printable
 from kaa.shell.extensions.candidate import examine
-from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.extensions.installed import InstalledExtensions
 from kaa.shell.extensions.trial import try_extensions
 from kaa.shell.home import Home, expanded
@@ -53,7 +53,7 @@ def _place(given: str, directory: str, home: Home) -> Path:
     if path.exists():
         return path
     if os.sep in given:
-        raise InstallationError(f"{path} does not exist")
+        raise UnknownNameError(f"{path} does not exist")
     installed = InstalledExtensions(home).get(given)
     if installed.path is None:
         raise InstallationError(InstalledExtensions(home).problems(installed)[0])

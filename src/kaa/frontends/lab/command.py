@@ -249,9 +249,13 @@ def _compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 SUBCOMMANDS = {
-    "run": Subcommand("run tasks", _run_arguments, _run),
-    "list": Subcommand("list tasks", _which_tasks, _list),
-    "check": Subcommand("check that tasks fail before and pass with their solutions", _check_arguments, _check),
-    "show": Subcommand("show the figures of a lab", _show_arguments, _show),
-    "compare": Subcommand("show the differences between variants or labs", _compare_arguments, _compare),
+    "run": Subcommand("run tasks", "--tasks ./tasks --model anthropic/claude-sonnet-4-5", _run_arguments, _run),
+    "list": Subcommand("list tasks", "--tasks ./tasks", _which_tasks, _list),
+    "check": Subcommand(
+        "check that tasks fail before and pass with their solutions", "--tasks ./tasks", _check_arguments, _check
+    ),
+    "show": Subcommand("show the figures of a lab", "my-run --by-task", _show_arguments, _show),
+    "compare": Subcommand(
+        "show the differences between variants or labs", "my-run other-run", _compare_arguments, _compare
+    ),
 }

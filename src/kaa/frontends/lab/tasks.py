@@ -16,6 +16,7 @@ from typing import Annotated
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.shell.mistakes import MistakeError
 
 _CONFIG = "task.toml"
 _MOST_TEXT_BYTES = 1_000_000
@@ -28,6 +29,10 @@ Variables = dict[str, str]
 
 class TaskError(Exception):
     """A task cannot be used; the message says which, why, and what to do."""
+
+
+class UnknownTaskError(TaskError, MistakeError):
+    """There is no such folder, or no such task in it."""
 
 
 class Metadata(msgspec.Struct, frozen=True):
@@ -122,12 +127,12 @@ def read_tasks(root: Path, patterns: Sequence[str]) -> tuple[list[Task], list[Ta
         TaskError: there is no such task.
     """
     if not root.is_dir():
-        raise TaskError(f"there is no folder {root}: name a folder of tasks with --tasks DIR")
+        raise UnknownTaskError(f"there is no folder {root}: name a folder of tasks with --tasks DIR")
     folders = [root.resolve()] if (root / _CONFIG).exists() else _folders(root.resolve())
     chosen = [one for one in folders if not patterns or any(fnmatchcase(one.name, pattern) for pattern in patterns)]
     if not chosen:
         wanted = f" whose name matches {' or '.join(patterns)}" if patterns else ""
-        raise TaskError(f"there is no task in {root}{wanted}: a task is a folder with a {_CONFIG}")
+        raise UnknownTaskError(f"there is no task in {root}{wanted}: a task is a folder with a {_CONFIG}")
     tasks, errors = [], []
     for folder in chosen:
         try:

@@ -24,7 +24,6 @@ from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.llm.auth.errors import CredentialError
 from kaa.shell.mcp.approvals import ApprovalRecordsError
 from kaa.shell.mcp.config.file import ServerFileError
-from kaa.shell.mcp.config.here import UnknownServerError
 from kaa.shell.mcp.config.importing import ImportedServersError
 from kaa.shell.trust.configuration import TrustError
 
@@ -42,28 +41,38 @@ def main(arguments: Sequence[str], directory: str) -> int:
         ProviderError,
         ServerFileError,
         TrustError,
-        UnknownServerError,
         OSError,
     )
     return run_subcommand(
         "mcp",
         "Use MCP servers. `kaa mcp serve --help` describes kaa as such a server.",
-        _SUBCOMMANDS,
+        SUBCOMMANDS,
         failures,
         ["add", *arranged(arguments[1:])] if arguments[:1] == ["add"] else arguments,
         directory,
     )
 
 
-_SUBCOMMANDS = {
-    "list": Subcommand("list the configured servers", add_list_arguments, run_list),
-    "get": Subcommand("show one server", add_get_arguments, run_list),
-    "add": Subcommand("add a server", add_add_arguments, run_add),
-    "add-json": Subcommand("add a server whose entry is given as JSON", add_add_json_arguments, run_add_json),
-    "remove": Subcommand("remove a server", add_remove_arguments, run_remove),
-    "import": Subcommand("copy servers from another agent's configuration", add_import_arguments, run_import),
-    "approve": Subcommand("permit a server of the project, or changed tools", add_approve_arguments, run_approve),
-    "test": Subcommand("start servers and tell what they offer", add_test_arguments, run_test),
-    "login": Subcommand("log in to a server, in the browser", add_login_arguments, run_login),
-    "logout": Subcommand("forget the login at a server", add_logout_arguments, run_logout),
+SUBCOMMANDS = {
+    "list": Subcommand("list the configured servers", "--json", add_list_arguments, run_list),
+    "get": Subcommand("show one server", "github", add_get_arguments, run_list),
+    "add": Subcommand(
+        "add a server", "files -- npx -y @modelcontextprotocol/server-filesystem .", add_add_arguments, run_add
+    ),
+    "add-json": Subcommand(
+        "add a server whose entry is given as JSON",
+        'lab \'{"url": "https://lab.example.com/mcp"}\'',
+        add_add_json_arguments,
+        run_add_json,
+    ),
+    "remove": Subcommand("remove a server", "github", add_remove_arguments, run_remove),
+    "import": Subcommand(
+        "copy servers from another agent's configuration", "claude github", add_import_arguments, run_import
+    ),
+    "approve": Subcommand(
+        "permit a server of the project, or changed tools", "github", add_approve_arguments, run_approve
+    ),
+    "test": Subcommand("start servers and tell what they offer", "github", add_test_arguments, run_test),
+    "login": Subcommand("log in to a server, in the browser", "github", add_login_arguments, run_login),
+    "logout": Subcommand("forget the login at a server", "github", add_logout_arguments, run_logout),
 }

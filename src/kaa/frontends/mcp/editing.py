@@ -24,7 +24,7 @@ from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.dialects import translated
 from kaa.shell.mcp.config.entry import Transport
-from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server, server_in
+from kaa.shell.mcp.config.file import ServerArgumentsError, ServerFileError, add_server, remove_server, server_in
 from kaa.shell.mcp.config.here import configured_here
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.server_data import remove_data
@@ -112,33 +112,37 @@ def run_add(parsed: argparse.Namespace, home: Home) -> int:
     """Add a server. Returns the exit code.
 
     Raises:
-        ServerFileError: it cannot be added.
+        ServerArgumentsError: it cannot be added.
+        ServerFileError: the file cannot be changed.
         SettingsError: the file has a mistake, or cannot be written.
     """
     given = parsed.target[1:] if parsed.target[:1] == ["--"] else parsed.target
     words = [*([parsed.url] if parsed.url else []), *given]
     if not words:
-        raise ServerFileError(f"give the address of {parsed.name}, or the command that starts it")
+        raise ServerArgumentsError(
+            f"give the address of {parsed.name}, or the command that starts it: kaa mcp add {parsed.name} URL, or kaa"
+            f" mcp add {parsed.name} -- COMMAND"
+        )
     target, *arguments = words
     fields: dict[str, Json] = {}
     if target.startswith(_ADDRESSES):
         if not is_confidential(target) and "${" not in target:
-            raise ServerFileError(
+            raise ServerArgumentsError(
                 f"{target} has no encryption, so anybody on the way could read the keys: use https://"
             )
         if parsed.env:
-            raise ServerFileError(f"--env {parsed.env[0]} is for a command: an address has headers (--header)")
+            raise ServerArgumentsError(f"--env {parsed.env[0]} is for a command: an address has headers (--header)")
         if arguments:
-            raise ServerFileError(f"an address has no arguments: {' '.join(arguments)}")
+            raise ServerArgumentsError(f"an address has no arguments: {' '.join(arguments)}")
         if parsed.transport == "stdio":
-            raise ServerFileError(f"{target} is an address: its transport is http or sse")
+            raise ServerArgumentsError(f"{target} is an address: its transport is http or sse")
         fields |= {"url": target} | ({"type": parsed.transport} if parsed.transport else {})
     elif parsed.transport not in (None, "stdio"):
-        raise ServerFileError(f"{target} is no address: it begins with http:// or https://")
+        raise ServerArgumentsError(f"{target} is no address: it begins with http:// or https://")
     elif parsed.header or parsed.bearer_token_env_var:
-        raise ServerFileError(f"a header is for an address: {target} is a command, which has variables (--env)")
+        raise ServerArgumentsError(f"a header is for an address: {target} is a command, which has variables (--env)")
     elif _HOST.fullmatch(target) and not shutil.which(target):
-        raise ServerFileError(f"there is no command {target}: write https://{target} if it is an address")
+        raise ServerArgumentsError(f"there is no command {target}: write https://{target} if it is an address")
     else:
         fields |= {"command": target} | ({"args": arguments} if arguments else {})
     fields |= {"env": env} if (env := _pairs(parsed.env, "=", "--env")) else {}
@@ -148,7 +152,7 @@ def run_add(parsed: argparse.Namespace, home: Home) -> int:
     fields |= {"headers": headers} if headers else {}
     fields |= {"description": parsed.description} if parsed.description else {}
     if parsed.host and "url" in fields:
-        raise ServerFileError("--host is for a command: an address is a host itself")
+        raise ServerArgumentsError("--host is for a command: an address is a host itself")
     fields |= {"permissions": {"hosts": list(parsed.host)}} if parsed.host else {}
     fields |= {"required": True} if parsed.required else {}
     return _add(parsed, home, fields)
@@ -158,14 +162,17 @@ def run_add_json(parsed: argparse.Namespace, home: Home) -> int:
     """Add a server whose entry is given as JSON. Returns the exit code.
 
     Raises:
-        ServerFileError: it cannot be added.
+        ServerArgumentsError: it cannot be added.
+        ServerFileError: the file cannot be changed.
         SettingsError: the file has a mistake, or cannot be written.
     """
     try:
         given = msgspec.json.decode(parsed.entry, type=dict[str, Json])
         fields, notes = translated(given, "claude")
     except (ValueError, msgspec.DecodeError) as error:
-        raise ServerFileError(f"MCP server {parsed.name} was not added: {error}") from error
+        raise ServerArgumentsError(
+            f"MCP server {parsed.name} was not added, because its entry is not right: {error}"
+        ) from error
     for note in notes:
         tell(note)
     return _add(parsed, home, fields)
@@ -209,7 +216,8 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
     except ServerFileError as error:
         here = asyncio.run(configured_here(parsed.directory, home, os.environ))
         files = [server.source.file for server in here.servers if server.name in (name, f"{name}-project")]
-        raise ServerFileError(f"{error}. It is in {files[0]}" if files else str(error)) from error
+        where = f". It is in {files[0]}" if files else ": kaa mcp list shows those there are"
+        raise ServerArgumentsError(f"{error}{where}") from error
     Manifests(home).forget(path, parsed.name)
     approvals, may_have_login = Approvals(home), False
     try:
@@ -248,6 +256,6 @@ def _pairs(given: list[str], separator: str, option: str) -> dict[str, Json]:
     for one in given:
         name, found, value = one.partition(separator)
         if not found or not name.strip():
-            raise ServerFileError(f"{option} {one!r} is not NAME{separator}VALUE")
+            raise ServerArgumentsError(f"{option} {one!r} is not NAME{separator}VALUE")
         pairs[name.strip()] = value.strip() if separator == ":" else value
     return pairs

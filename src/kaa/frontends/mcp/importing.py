@@ -12,7 +12,7 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.telling import tell
 from kaa.shell.home import Home
-from kaa.shell.mcp.config.file import ServerFileError, add_server, entries_in, rival_of
+from kaa.shell.mcp.config.file import ServerArgumentsError, ServerFileError, add_server, entries_in, rival_of
 from kaa.shell.mcp.config.importing import AGENTS, ImportedServer, imported
 from kaa.tui.sanitize import sanitize
 
@@ -38,7 +38,7 @@ def run_import(parsed: argparse.Namespace, home: Home) -> int:
         tell(problem)
     servers = [one for one in found.servers if not parsed.names or one.name in parsed.names]
     if missing := sorted(set(parsed.names) - {one.name for one in servers}):
-        raise ServerFileError(f"{parsed.agent} has no server {', '.join(missing)} that kaa can use")
+        raise ServerArgumentsError(f"{parsed.agent} has no server {', '.join(missing)} that kaa can use")
     if not servers:
         deliver(sys.stdout, f"{parsed.agent} has no MCP servers.\n")
         return ExitCode.DONE

@@ -18,7 +18,7 @@ from kaa.frontends.json_text import json_line
 from kaa.frontends.plugins.options import asked, missing, values_in
 from kaa.frontends.plugins.report import facts, list_lines, part_lines, report_lines
 from kaa.frontends.subcommands import Subcommand, run_subcommand
-from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.home import Home
 from kaa.shell.plugins.dependencies import dependants, unmet
 from kaa.shell.plugins.resolution import Preparation, prepared_with_dependencies
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa plugin`. Returns the exit code."""
     about = "Install plugins of Claude Code, Codex, Gemini CLI and pi."
     failures = (InstallationError, NobodyAnswersError, OSError)
-    return run_subcommand("plugin", about, _SUBCOMMANDS, failures, arguments, directory)
+    return run_subcommand("plugin", about, SUBCOMMANDS, failures, arguments, directory)
 
 
 def _say(*lines: str) -> None:
@@ -104,7 +104,7 @@ def _update(parsed: argparse.Namespace, home: Home) -> int:
     store = _store(home)
     records = store.read()
     if unknown := [name for name in parsed.names if name not in records.plugins]:
-        raise InstallationError(f"there is no plugin {unknown[0]!r}: kaa plugin list shows those that are installed")
+        raise UnknownNameError(f"there is no plugin {unknown[0]!r}: kaa plugin list shows those that are installed")
     codes = [ExitCode.DONE]
     names = parsed.names or list(records.plugins)
     refreshed: set[str] = set()
@@ -185,7 +185,7 @@ def _list(parsed: argparse.Namespace, home: Home) -> int:
     records = _store(home).read()
     plugins = records.plugins
     if unknown := [name for name in parsed.names if name not in plugins]:
-        raise InstallationError(f"there is no plugin {unknown[0]!r}: {', '.join(plugins) or 'none is installed'}")
+        raise UnknownNameError(f"there is no plugin {unknown[0]!r}: {', '.join(plugins) or 'none is installed'}")
     found = [plugins[name] for name in parsed.names] or list(plugins.values())
     if parsed.json:
         deliver(sys.stdout, "".join(json_line(facts(one)) for one in found))
@@ -209,7 +209,7 @@ def _configure(parsed: argparse.Namespace, home: Home) -> int:
     store = _store(home)
     plugins = store.read().plugins
     if parsed.name not in plugins:
-        raise InstallationError(f"there is no plugin {parsed.name!r}: {', '.join(plugins) or 'none is installed'}")
+        raise UnknownNameError(f"there is no plugin {parsed.name!r}: {', '.join(plugins) or 'none is installed'}")
     plugin = plugins[parsed.name].plugin
     values = values_in(plugin, parsed.values) if parsed.values else asked(plugin, {})
     store.change(parsed.name, values=values)
@@ -219,15 +219,20 @@ def _configure(parsed: argparse.Namespace, home: Home) -> int:
 
 def _add_marketplace(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
-    add = commands.add_parser("add", help="add a marketplace: OWNER/REPOSITORY, an address of git, or a path")
-    add.add_argument("source", metavar="SOURCE")
-    listing = commands.add_parser("list", help="list the marketplaces, or the plugins of one")
-    listing.add_argument("name", nargs="?", metavar="NAME")
+    about = "add a marketplace: OWNER/REPOSITORY, an address of git, or a path"
+    example = "kaa plugin marketplace"
+    add = commands.add_parser("add", help=about, examples=(f"{example} add anthropics/claude-plugins",))
+    add.add_argument("source", metavar="SOURCE", help="where it is")
+    about = "list the marketplaces, or the plugins of one"
+    listing = commands.add_parser("list", help=about, examples=(f"{example} list claude-plugins",))
+    listing.add_argument("name", nargs="?", metavar="NAME", help="of a marketplace")
     listing.add_argument("--json", action="store_true", help="print one JSON object per line")
-    update = commands.add_parser("update", help="get the newest lists; installed plugins stay as they are")
-    update.add_argument("names", nargs="*", metavar="NAME")
-    remove = commands.add_parser("remove", help="remove a marketplace; its plugins stay")
-    remove.add_argument("names", nargs="+", metavar="NAME")
+    about = "get the newest lists; installed plugins stay as they are"
+    update = commands.add_parser("update", help=about, examples=(f"{example} update",))
+    update.add_argument("names", nargs="*", metavar="NAME", help="of marketplaces; all unless told")
+    about = "remove a marketplace; its plugins stay"
+    remove = commands.add_parser("remove", help=about, examples=(f"{example} remove claude-plugins",))
+    remove.add_argument("names", nargs="+", metavar="NAME", help="of marketplaces")
 
 
 def _marketplace(parsed: argparse.Namespace, home: Home) -> int:
@@ -238,7 +243,7 @@ def _marketplace(parsed: argparse.Namespace, home: Home) -> int:
         case "update":
             known = store.read().marketplaces
             if unknown := [name for name in parsed.names if name not in known]:
-                raise InstallationError(f"there is no marketplace {unknown[0]!r}: {', '.join(known) or 'add one'}")
+                raise UnknownNameError(f"there is no marketplace {unknown[0]!r}: {', '.join(known) or 'add one'}")
             for name in parsed.names or known:
                 _tell_added(*store.add_marketplace(known[name].source, os.sep))
         case "remove":
@@ -276,13 +281,17 @@ def _list_marketplaces(store: PluginStore, parsed: argparse.Namespace) -> None:
         deliver(sys.stderr, "kaa: you have added no marketplace: kaa plugin marketplace add SOURCE adds one\n")
 
 
-_SUBCOMMANDS = {
-    "marketplace": Subcommand("add, list, update and remove marketplaces", _add_marketplace, _marketplace),
-    "install": Subcommand("show what a plugin would run, and install it", _add_install, _install),
-    "list": Subcommand("list the installed plugins, or what is in them", _add_list, _list),
-    "update": Subcommand("install the newest versions from the same sources", _add_update, _update),
-    "configure": Subcommand("give values to the options of a plugin", _add_configure, _configure),
-    "enable": Subcommand("use plugins again that were disabled", _add_names, _switch(enabled=True)),
-    "disable": Subcommand("keep plugins, but do not use them", _add_names, _switch(enabled=False)),
-    "remove": Subcommand("remove plugins", _add_remove, _remove),
+SUBCOMMANDS = {
+    "marketplace": Subcommand(
+        "add, list, update and remove marketplaces", "add anthropics/claude-plugins", _add_marketplace, _marketplace
+    ),
+    "install": Subcommand(
+        "show what a plugin would run, and install it", "notes@claude-plugins", _add_install, _install
+    ),
+    "list": Subcommand("list the installed plugins, or what is in them", "notes", _add_list, _list),
+    "update": Subcommand("install the newest versions from the same sources", "notes", _add_update, _update),
+    "configure": Subcommand("give values to the options of a plugin", "notes key=VALUE", _add_configure, _configure),
+    "enable": Subcommand("use plugins again that were disabled", "notes", _add_names, _switch(enabled=True)),
+    "disable": Subcommand("keep plugins, but do not use them", "notes", _add_names, _switch(enabled=False)),
+    "remove": Subcommand("remove plugins", "notes", _add_remove, _remove),
 }

@@ -11,7 +11,7 @@ import msgspec
 from kaa.ext.distributions import beside_kaa
 from kaa.ext.places import ExtensionId, Kind, discover, kind_of
 from kaa.shell.extensions.digest import tree_digest
-from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, Installation
 from kaa.shell.extensions.staging import HIDDEN
 from kaa.shell.home import Home
@@ -68,7 +68,7 @@ class InstalledExtensions:
             if name in (one.name, one.name.partition("@")[0]):
                 return one
         names = ", ".join(one.name for one in every) or "none"
-        raise InstallationError(f"there is no extension {name!r} in {self._folder}: there are {names}")
+        raise UnknownNameError(f"there is no extension {name!r} in {self._folder}: there are {names}")
 
     def enable(self, name: str, *, enabled: bool) -> bool:
         """Have kaa load an extension or not, from its next start on. Returns whether that is a change.

@@ -14,7 +14,7 @@ from kaa.ext.places import ExtensionId, check_name, fitted, kind_of
 from kaa.host.exchange import exchange
 from kaa.shell.extensions.candidate import Candidate, examine
 from kaa.shell.extensions.digest import tree_digest
-from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.extensions.preparing import preparation_folder
 from kaa.shell.extensions.records import (
     ExtensionRecord,
@@ -149,7 +149,7 @@ class Installer:
 
     def _staged(self, source: Source, staging: Path, *, link: bool) -> "tuple[Path, Origin, _Facts]":
         if link and not isinstance(source, PathSource):
-            raise InstallationError(f"{source}: --link needs a path")
+            raise UnknownNameError(f"{source}: --link needs a path")
         match source:
             case PathSource(path=path):
                 facts = _Facts(ExtensionId.at(path).name)
@@ -163,7 +163,7 @@ class Installer:
 
     def _of_path(self, path: Path, staging: Path) -> Path:
         if not path.exists():
-            raise InstallationError(f"{path} does not exist")
+            raise UnknownNameError(f"{path} does not exist")
         if kind_of(path) is None:
             examine(path)  # says what is missing, before anything is copied
         staged = staging / path.name

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.errors import UnknownNameError
 from kaa.shell.extensions.records import Installation
 from kaa.shell.home import expanded
 
@@ -98,12 +98,12 @@ def parse_source(text: str, directory: str) -> Source:
         directory: that a relative path starts from.
 
     Raises:
-        InstallationError: it names none.
+        UnknownNameError: it names none.
     """
     if text.startswith("git+"):
         return _git(text.removeprefix("git+"))
     if "://" in text or text.startswith("git@"):
-        raise InstallationError(
+        raise UnknownNameError(
             f"unknown source {text!r}: write git+https://HOST/REPOSITORY@TAG for a git repository; kaa downloads no"
             " other addresses"
         )
@@ -113,11 +113,11 @@ def parse_source(text: str, directory: str) -> Source:
         return IndexSource(str(absolute)) if absolute.suffix == ".whl" else PathSource(absolute)
     found = _REQUIREMENT.fullmatch(text.removeprefix(_INDEX))
     if found is None:
-        raise InstallationError(
+        raise UnknownNameError(
             f"unknown source {text!r}: use a path such as ./{text}, git+https://…@TAG, NAME or NAME==VERSION"
         )
     if not text.startswith(_INDEX) and path.exists():
-        raise InstallationError(
+        raise UnknownNameError(
             f"{text!r} is a file here and could be a package of the index: write ./{text} or {_INDEX}{text}"
         )
     return IndexSource(found.group())
@@ -127,7 +127,7 @@ def recorded_source(installation: Installation) -> Source:
     """The source of an installation that was recorded.
 
     Raises:
-        InstallationError: the record is wrong.
+        UnknownNameError: the record is wrong.
     """
     is_package = installation.origin == "index" and not installation.source.endswith(".whl")
     return parse_source(f"{_INDEX if is_package else ''}{installation.source}", os.sep)
@@ -137,16 +137,16 @@ def _git(text: str) -> GitSource:
     address, _, fragment = text.partition("#")
     scheme = address.partition("://")[0]
     if scheme not in _GIT_SCHEMES:
-        raise InstallationError(f"git+{text}: use {', '.join(f'git+{name}://' for name in _GIT_SCHEMES)}")
+        raise UnknownNameError(f"git+{text}: use {', '.join(f'git+{name}://' for name in _GIT_SCHEMES)}")
     start = address.find("/", len(scheme) + 3)  # an @ before it belongs to the user name
     path, _, reference = address[max(start, 0) :].partition("@")
     if start < 0 or not path.strip("/"):
-        raise InstallationError(f"git+{text}: the path of the repository is missing")
+        raise UnknownNameError(f"git+{text}: the path of the repository is missing")
     if reference and (not _REFERENCE.fullmatch(reference) or ".." in reference):
-        raise InstallationError(f"git+{text}: invalid reference {reference!r}: use a branch, a tag or a full hash")
+        raise UnknownNameError(f"git+{text}: invalid reference {reference!r}: use a branch, a tag or a full hash")
     folder = fragment.removeprefix("subdirectory=").strip("/")
     if fragment and (not fragment.startswith("subdirectory=") or not folder or ".." in folder.split("/")):
-        raise InstallationError(f"git+{text}: write #subdirectory=FOLDER for a folder in the repository")
+        raise UnknownNameError(f"git+{text}: write #subdirectory=FOLDER for a folder in the repository")
     if urlsplit(address).password:
-        raise InstallationError("the address contains a password, which kaa would record: use git's credential helper")
+        raise UnknownNameError("the address contains a password, which kaa would record: use git's credential helper")
     return GitSource(address[:start] + path, reference, folder)

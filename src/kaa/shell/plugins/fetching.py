@@ -15,7 +15,7 @@ import msgspec
 from kaa.components.plugins.marketplace import Npm, PluginSource, Relative, Url
 from kaa.host.process import files_limited_to
 from kaa.host.programs import host_programs
-from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.extensions.git import Repository
 from kaa.shell.extensions.sources import GitSource, PathSource
 from kaa.shell.extensions.staging import MAX_BYTES, StagedTree, copy_folder
@@ -92,7 +92,7 @@ class Fetcher:
 
     def _folder(self, folder: Path) -> Fetched:
         if not folder.is_dir():
-            raise InstallationError(f"{folder} is no folder" if folder.exists() else f"{folder} does not exist")
+            raise UnknownNameError(f"{folder} is no folder" if folder.exists() else f"{folder} does not exist")
         tree = self._tree()
         copy_folder(Path(os.path.realpath(folder)), tree)
         return Fetched(tree.top)

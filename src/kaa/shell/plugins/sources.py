@@ -3,7 +3,7 @@
 import re
 
 from kaa.components.plugins.marketplace import PACKAGE, VERSION, Git, GitHub, GitSubdir, Npm
-from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.errors import UnknownNameError
 from kaa.shell.extensions.sources import GitSource, PathSource, parse_source
 
 _AT_GITHUB = re.compile(r"(?P<repository>[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_][A-Za-z0-9._-]{0,99})(?P<at>@.+)?")
@@ -22,7 +22,7 @@ def source_in(text: str, directory: str) -> PathSource | GitSource:
         directory: that a relative path starts from.
 
     Raises:
-        InstallationError: it names none.
+        UnknownNameError: it names none.
     """
     found: object
     if text.startswith((".", "/", "~")):
@@ -36,7 +36,7 @@ def source_in(text: str, directory: str) -> PathSource | GitSource:
     else:
         found = None
     if not isinstance(found, PathSource | GitSource):
-        raise InstallationError(
+        raise UnknownNameError(
             f"unknown source {text!r}: use OWNER/REPOSITORY, https://HOST/REPOSITORY.git, or a path such as ./{text}"
         )
     return found
@@ -46,10 +46,10 @@ def npm_source(text: str) -> Npm:
     """The package of npm that a text names: `npm:NAME`, or `npm:NAME@VERSION`.
 
     Raises:
-        InstallationError: it names none.
+        UnknownNameError: it names none.
     """
     if (found := _NPM.fullmatch(text)) is None:
-        raise InstallationError(f"invalid package {text!r}: use npm:NAME, npm:@SCOPE/NAME or npm:NAME@VERSION")
+        raise UnknownNameError(f"invalid package {text!r}: use npm:NAME, npm:@SCOPE/NAME or npm:NAME@VERSION")
     return Npm(found["package"], found["version"] or "")
 
 

@@ -24,7 +24,7 @@ from kaa.components.skill import Unusable
 from kaa.core.messages import Json
 from kaa.host.exchange import exchange
 from kaa.shell.extensions.digest import tree_digest
-from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.extensions.preparing import preparation_folder
 from kaa.shell.home import Home
 from kaa.shell.plugins.fetching import Fetched, Fetcher
@@ -97,7 +97,7 @@ class PluginStore:
         """
         known = self.read().marketplaces
         if name not in known:
-            raise InstallationError(f"there is no marketplace {name!r}: {_names(known, 'you have added none')}")
+            raise UnknownNameError(f"there is no marketplace {name!r}: {_names(known, 'you have added none')}")
         return _list_in(self._folder / _MARKETPLACES / name, name)
 
     def add_marketplace(self, text: str, directory: str) -> tuple[Marketplace, str]:
@@ -135,7 +135,7 @@ class PluginStore:
         with self._records.rewriting() as records:
             if records.marketplaces.pop(name, None) is None:
                 known = _names(records.marketplaces, "you have added none")
-                raise InstallationError(f"there is no marketplace {name!r}: {known}")
+                raise UnknownNameError(f"there is no marketplace {name!r}: {known}")
         shutil.rmtree(self._folder / _MARKETPLACES / name, ignore_errors=True)
 
     @contextmanager
@@ -256,7 +256,7 @@ class PluginStore:
         having = [one for one, market in found.items() if name in market.entries or name in market.renames]
         if not having:
             where = f"in {', '.join(found)}" if found else "because you have added no marketplace"
-            raise InstallationError(f"there is no plugin {name!r}, {where}: kaa plugin marketplace add SOURCE adds one")
+            raise UnknownNameError(f"there is no plugin {name!r}, {where}: kaa plugin marketplace add SOURCE adds one")
         if len(having) > 1:
             raise InstallationError(f"{', '.join(having)} have a plugin {name}: write {name}@{having[0]}, for example")
         return having[0], _entry(found[having[0]], name)
@@ -345,11 +345,11 @@ def _entry(marketplace: Marketplace, name: str) -> MarketplaceEntry:
         return entry
     left_out = [note for note in marketplace.notes if f'"{name}"' in note or f"'{name}'" in note]
     reason = f": {left_out[0]}" if left_out else f": kaa plugin marketplace list {marketplace.name} shows those it has"
-    raise InstallationError(f"{marketplace.name} has no plugin {name!r}{reason}")
+    raise UnknownNameError(f"{marketplace.name} has no plugin {name!r}{reason}")
 
 
 def _unknown(name: str, records: Records) -> InstallationError:
-    return InstallationError(f"there is no plugin {name!r}: {_names(records.plugins, 'none is installed')}")
+    return UnknownNameError(f"there is no plugin {name!r}: {_names(records.plugins, 'none is installed')}")
 
 
 def _names(names: Mapping[str, object], none: str) -> str:

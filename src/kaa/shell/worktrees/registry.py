@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.host import regular_files
+from kaa.shell.mistakes import MistakeError
 from kaa.workspace.sandbox.roots import real_root
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
@@ -29,6 +30,10 @@ _ABANDONED_SECONDS = 60.0  # nobody writes a record for so long
 
 class WorktreeError(Exception):
     """A worktree cannot be created, compared, merged or removed; the message says why."""
+
+
+class UnknownWorktreeError(WorktreeError, MistakeError):
+    """No worktree has the name that was given."""
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -136,7 +141,7 @@ class WorktreeRegistry:
         worktree = self._read(checked(name))
         if worktree is None:
             known = ", ".join(one.name for one in self.all()) or "none"
-            raise WorktreeError(f"there is no worktree {name!r} of {self._project}. Worktrees: {known}")
+            raise UnknownWorktreeError(f"there is no worktree {name!r} of {self._project}. Worktrees: {known}")
         return worktree
 
     def free_name(self) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from kaa.core.messages import Json
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, Source
 from kaa.shell.mcp.config.reading import alike, server_of, servers_in
+from kaa.shell.mistakes import MistakeError
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.user_file import read_json
 
@@ -15,6 +16,10 @@ _FIELD = "mcpServers"
 
 class ServerFileError(Exception):
     """A file of servers cannot be changed as the user wants; the message says why and what to do."""
+
+
+class ServerArgumentsError(ServerFileError, MistakeError):
+    """The arguments name a server that is not there, or do not say what to add."""
 
 
 def entries_in(path: Path) -> dict[str, Json]:
@@ -43,15 +48,15 @@ def add_server(path: Path, name: str, fields: dict[str, Json]) -> None:
         fields: its entry, as kaa writes it.
 
     Raises:
-        ServerFileError: there is a server with a name like this, or the entry is wrong.
+        ServerArgumentsError: there is a server with a name like this, or the entry is wrong.
         SettingsError: the file has a mistake, or cannot be written.
     """
     try:
         server_of(name, fields, Source(str(path), "user"), "kaa")
     except ValueError as error:
-        raise ServerFileError(f"MCP server {name} was not added: {error}") from error
+        raise ServerArgumentsError(f"MCP server {name} was not added: {error}") from error
     if rival := rival_of(name, entries_in(path)):
-        raise ServerFileError(f"{path} has a server {rival} already: `kaa mcp remove {rival}` removes it")
+        raise ServerArgumentsError(f"{path} has a server {rival} already: `kaa mcp remove {rival}` removes it")
     SettingsFile(path).set({_FIELD: {name: fields}})
 
 
@@ -66,10 +71,10 @@ def remove_server(path: Path, name: str) -> None:
     """Remove a server from a file.
 
     Raises:
-        ServerFileError: the file has no server of this name.
+        ServerArgumentsError: the file has no server of this name.
         SettingsError: the file has a mistake, or cannot be written.
     """
     try:
         SettingsFile(path).remove((_FIELD, name))
     except KeyError:
-        raise ServerFileError(f"{path} has no server {name}") from None
+        raise ServerArgumentsError(f"{path} has no server {name!r}") from None

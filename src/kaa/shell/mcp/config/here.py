@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.reading import Configured, configured
+from kaa.shell.mistakes import MistakeError
 from kaa.shell.project_files import server_files
 from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.trust.configuration import survey
 from kaa.shell.trust.verdict import judge
 
 
-class UnknownServerError(Exception):
+class UnknownServerError(MistakeError):
     """No server has the name that was given."""
 
 
