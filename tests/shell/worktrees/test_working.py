@@ -898,7 +898,7 @@ def test_a_merge_that_the_guard_of_the_sandbox_stops_leaves_the_project_as_it_wa
     assert {name: text for name, text in there.items() if ".kaa-blocked" not in name} == {"same": "same\n"}
 
 
-def test_what_git_cannot_read_is_not_replaced(repository: World) -> None:
+def test_what_attributes_cannot_convert_is_a_file_like_others(repository: World) -> None:
     project = repository.project
     (project / "odd.txt").write_text("old\n", encoding="utf-16")
     (project / ".gitattributes").write_text("odd.txt working-tree-encoding=UTF-16\n")
@@ -907,7 +907,7 @@ def test_what_git_cannot_read_is_not_replaced(repository: World) -> None:
     append("theirs\n", directory / "same")
     (directory / "odd.txt").write_text("theirs\n", encoding="utf-16")
 
-    with pytest.raises(WorktreeError, match=r"odd\.txt"):
+    with pytest.raises(WorktreeError, match=r"both changed odd\.txt"):
         repository.merge()
 
     assert (project / "odd.txt").read_bytes() == b"the user's"
@@ -973,6 +973,116 @@ def test_line_endings_stay_as_they_are(repository: World) -> None:
 
     assert (repository.project / "new").read_bytes() == mixed
     assert repository.drop() == ""
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    paths = (path for path in folder.iterdir() if path.is_file())
+    return {path.name: path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize("place", [".gitattributes", ".git/info/attributes"])
+def test_a_merge_writes_what_it_showed_whatever_attributes_have_git_convert(repository: World, place: str) -> None:
+    project = repository.project
+    attributes = "conftest.py working-tree-encoding=UTF-16LE\n*.c ident\n*.bat text eol=crlf\n*.txt text=auto\n"
+    (project / place).write_text(attributes)
+    (project / "old.bat").write_bytes(b"old\n")
+    directory = repository.enter()
+    new = {
+        "conftest.py": b"open('CANARY', 'w')# ",
+        "a.c": b"/* $Id$ */\n",
+        "b.c": b"/* $Id: mine $ */\n",
+        "new.bat": b"a\nb\n",
+        "old.bat": b"old\nnew\n",
+        "new.txt": b"a\r\nb\r\n",
+    }
+    assert files(directory)["old.bat"] == b"old\n"
+    for name, content in new.items():
+        (directory / name).write_bytes(content)
+    before = files(project)
+
+    async def shown() -> str:
+        worktrees = repository.worktrees()
+        return await worktrees.merge_diff(repository.find(), await worktrees.foresee(repository.find()))
+
+    diffs = (repository.diff(), asyncio.run(shown()))
+    repository.merge()
+
+    assert all("+open('CANARY', 'w')#" in diff and "+/* $Id: mine $ */" in diff for diff in diffs)
+    assert files(project) == before | new
+    repository.merge(undo=True)
+    assert files(project) == before
+
+
+def test_line_ends_of_the_user_stay_where_attributes_would_change_them(repository: World) -> None:
+    project = repository.project
+    (project / ".gitattributes").write_text("* text=auto\n")
+    (project / "dos.txt").write_bytes(b"a\r\nb\r\n")
+    (project / "same.txt").write_bytes(b"a\r\nb\n")
+    repository.git("add", ".")
+    repository.git("commit", "-q", "-m", "second")
+    (project / "dos.txt").write_bytes(b"a\r\nb\r\nc\r\n")
+    directory = repository.enter()
+    assert (directory / "dos.txt").read_bytes() == b"a\r\nb\r\nc\r\n"
+    (directory / "dos.txt").write_bytes(b"a\r\nb\r\nc\r\nd\r\n")
+    before = files(project)
+
+    repository.merge()
+    merged = files(project)
+    repository.merge(undo=True)
+
+    assert merged == before | {"dos.txt": b"a\r\nb\r\nc\r\nd\r\n"}
+    assert files(project) == before
+
+
+def test_a_file_that_a_filter_would_clean_is_taken_over_as_it_is_on_disk(repository: World) -> None:
+    """As with Git LFS: git has a pointer, and the disk has the content."""
+    project = repository.project
+    for name in ("clean", "smudge"):
+        repository.git("config", f"filter.pointer.{name}", "tr a-z A-Z")
+    (project / ".gitattributes").write_text("*.bin filter=pointer\n")
+    for name in ("same.bin", "changed.bin"):
+        (project / name).write_bytes(b"content\n")
+    repository.git("add", ".")
+    repository.git("commit", "-q", "-m", "second")
+    assert repository.git("show", "HEAD:same.bin") == "CONTENT\n"
+    directory = repository.enter()
+    assert repository.diff() == ""
+    (directory / "changed.bin").write_bytes(b"more content\n")
+    before = files(project)
+
+    repository.merge()
+
+    assert files(project) == before | {"changed.bin": b"more content\n"}
+    assert repository.git("status", "--short").split() == ["M", "changed.bin"]
+
+
+def test_what_git_ignores_outside_of_gitignore_is_no_part_of_it(repository: World) -> None:
+    (repository.project / ".git" / "info" / "exclude").write_text("excluded\n")
+    (repository.project.parent / "my ignored names").write_text("mine\n")
+    repository.git("config", "core.excludesFile", str(repository.project.parent / "my ignored names"))
+    for name in ("excluded", "mine"):
+        (repository.project / name).touch()
+
+    directory = repository.enter()
+    for name in ("excluded", "mine", "new"):
+        (directory / name).write_text(name)
+    repository.merge()
+
+    assert contents(repository.project) == {"same": "same\n", "excluded": "", "mine": "", "new": "new"}
+
+
+def test_the_mode_of_a_file_stays_where_the_file_system_has_none(repository: World) -> None:
+    (repository.project / "run").write_text("run\n")
+    (repository.project / "run").chmod(0o755)
+    repository.git("add", "run")
+    repository.git("commit", "-q", "-m", "second")
+    repository.git("config", "core.fileMode", "false")
+    (repository.project / "run").chmod(0o644)
+
+    directory = repository.enter()
+
+    assert (directory / "run").stat().st_mode & 0o100
+    assert repository.git("status", "--short", at=directory) == ""
 
 
 def test_objects_that_a_command_replaced_are_neither_shown_nor_merged(repository: World) -> None:

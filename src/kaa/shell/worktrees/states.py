@@ -1,5 +1,6 @@
 """The states of directories as git's trees. Git runs in the sandbox: a repository can name programs to execute."""
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -8,6 +9,7 @@ from typing import NamedTuple
 from kaa.hands.protected import is_protected
 from kaa.host.paths import is_below
 from kaa.shell.worktrees.registry import WorktreeError
+from kaa.shell.worktrees.written import Written, has_content
 from kaa.workspace.blocked import Blocked, visible
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
@@ -19,7 +21,8 @@ ABANDONED_MINUTES = 5
 """How old the lock of a branch has to be to be one that a killed git left."""
 _GIT = (
     "git() { command git --literal-pathspecs -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0"
-    ' -c advice.addEmbeddedRepo=false -c core.autocrlf=false -c core.safecrlf=false "$@"; }\n'
+    " -c advice.addEmbeddedRepo=false -c core.autocrlf=false -c core.safecrlf=false -c merge.renormalize=false"
+    ' "$@"; }\n'
 )
 # Filters and merge drivers are programs that the configuration names, with files that commands can write; here they
 # would have more rights than the conversation. So trees have what is on disk, with Git LFS too.
@@ -42,6 +45,37 @@ END
 }
 leave_out_programs
 """
+# Attributes, which commands can write, have git convert files: what is shown would not be what is written, and what is
+# written not what was there. So git works on the bytes as they are, in a git directory of kaa's own, whose attributes
+# are the strongest and switch off every conversion, and every driver of a diff. It has the objects of the repository,
+# what that says of its file system, and of what to ignore.
+_GIT += """\
+own=
+as_is() {
+    test -z "$own" || return 0
+    own=$(mktemp -d); trap 'rm -rf "$own"' 0
+    stored=$(git rev-parse --git-path objects); exclude=$(git rev-parse --git-path info/exclude)
+    form=$(git rev-parse --show-object-format)
+    while IFS= read -r line; do
+        case $line in
+        "") continue ;;
+        *" "*) value=${line#* } ;;
+        *) value=true ;;
+        esac
+        export "GIT_CONFIG_KEY_$number=${line%% *}" "GIT_CONFIG_VALUE_$number=$value"
+        number=$((number + 1))
+    done <<END
+$(git config --get-regexp '^core\\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile)$' || :)
+$(git config --get-regexp '^core\\.(protecthfs|protectntfs|longpaths|sharedrepository)$' || :)
+END
+    export GIT_CONFIG_COUNT=$number
+    (unset GIT_DIR; git init -q --bare --template= --object-format="$form" "$own")
+    mkdir "$own/info"
+    test ! -f "$exclude" || cp "$exclude" "$own/info/exclude"
+    echo '* -text !eol !crlf -ident -filter !working-tree-encoding !diff' >"$own/info/attributes"
+    export GIT_DIR="$own" GIT_OBJECT_DIRECTORY="$stored"
+}
+"""
 # Begins an index of kaa's own with what is in the current directory now, also with the ignored files that trees have.
 # Of the index of the directory only names count: commands can write it, with flags that keep git from looking at a
 # file, or with the size and times of a file beside other contents. So git reads all files: 1.4 s for 20,000 of 8 KB.
@@ -53,54 +87,42 @@ files() { each_entry '/^160000 /d'; }
 repositories() { git ls-files -s -z | each_entry -n 's/^160000 [^\t]*\t//p'; }
 add() {
     for attempt in 1 2 3; do
-        status=0; git add -A --sparse --ignore-errors . 2>"$index.errors" || status=$?
+        status=0; git add -A --sparse --ignore-errors . 2>"$own/errors" || status=$?
         test $status -gt 1 || break
     done
-    sed '/^hint: /d' "$index.errors" >&2; rm -f "$index.errors"
+    sed '/^hint: /d' "$own/errors" >&2
     test $status -le 1
 }
 look() {
-    index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
-    (unset GIT_DIR; git ls-files -s -z 2>/dev/null || :) | files >"$index.names"
-    for tree; do git ls-tree -r -z --full-tree "$tree" | files >>"$index.names"; done
-    export GIT_INDEX_FILE="$index" GIT_WORK_TREE="$PWD"
-    git update-index -z --index-info <"$index.names" || :
-    rm -f "$index.names"
+    as_is; export GIT_WORK_TREE="$PWD"
+    { (unset GIT_DIR GIT_OBJECT_DIRECTORY GIT_WORK_TREE; git ls-files -s -z 2>/dev/null || :)
+    for tree; do git ls-tree -r -z --full-tree "$tree"; done
+    } | files >"$own/names"
+    git update-index -z --index-info <"$own/names" || :
     add
     repositories | git update-index -z --force-remove --stdin
 }
 """
 # Commands can replace the repository's objects, and git does not compare an object that it reads with its name. So what
-# a merge shows and writes comes from a store of its own, in which git itself named the objects: all folders of two
-# trees, and the files that differ.
+# a merge shows and writes comes from the git directory of kaa's own, in which git itself named the objects: all folders
+# of two trees, and the files that differ.
 _GIT += """\
 hold() {
-    held=$(mktemp -d); trap 'rm -rf "$held" ${index:+"$index" "$index.lock"}' 0
+    as_is
     { git rev-list --objects --no-object-names --filter=blob:none "$1" "$2"
     git diff-tree -r --no-renames --no-abbrev "$1" "$2" | cut -d' ' -f3,4 | tr ' ' '\\n' | sed '/^0*$/d'
-    } >"$held/names"
-    git pack-objects -q --stdout --window=0 <"$held/names" |
-        GIT_OBJECT_DIRECTORY="$held" git index-pack --stdin >"$held/pack.name"
-    stored=$GIT_DIR/objects
-    export GIT_OBJECT_DIRECTORY="$held"
-    if git cat-file --batch-check <"$held/names" | grep -q ' missing$'; then
+    } >"$own/names"
+    git pack-objects -q --stdout --window=0 <"$own/names" |
+        (unset GIT_OBJECT_DIRECTORY; git index-pack --stdin >"$own/pack.name")
+    unset GIT_OBJECT_DIRECTORY
+    if git cat-file --batch-check <"$own/names" | grep -q ' missing$'; then
         echo "objects of the repository are not what their names say: run git fsck" >&2
         return 1
     fi
 }
-"""
-# Attributes, which commands can write, would keep git from showing a content (`*.py -diff`). A bare repository with the
-# same objects has none.
-_GIT += """\
 compare() {
-    bare=$(mktemp -d); objects=$(git rev-parse --git-path objects); form=$(git rev-parse --show-object-format)
-    env -u GIT_DIR -u GIT_OBJECT_DIRECTORY -u GIT_INDEX_FILE -u GIT_WORK_TREE \
-        git init -q --bare --template= --object-format="$form" "$bare"
-    status=0
-    (unset GIT_INDEX_FILE GIT_WORK_TREE; export GIT_DIR="$bare" GIT_OBJECT_DIRECTORY="$objects"
-    git --no-pager diff --no-ext-diff --no-textconv --no-renames "$@") || status=$?
-    rm -rf "$bare"
-    return $status
+    as_is
+    (unset GIT_WORK_TREE; git --no-pager diff --no-ext-diff --no-textconv --no-renames "$@")
 }
 """
 # Only what goes wrong is told of what is written to stderr; the answer must not mix with it.
@@ -133,9 +155,8 @@ _SNAPSHOT = 'cd "$1"; shift; look "$@"; git write-tree'
 # Behind the tree what is not in it, then what git ignores; an empty name ends both.
 _LOOK_CLOSELY = """\
 cd "$1"; shift; look "$@"; git write-tree | tr '\\n' '\\0'
-errors=$(mktemp)
-git ls-files -z --others --modified --exclude-standard 2>"$errors"
-sed -n "s/^warning: could not open directory '\\(.*\\)': .*/\\1/p" "$errors" | tr '\\n' '\\0'; rm "$errors"
+git ls-files -z --others --modified --exclude-standard 2>"$own/errors"
+sed -n "s/^warning: could not open directory '\\(.*\\)': .*/\\1/p" "$own/errors" | tr '\\n' '\\0'
 printf '\\0'
 git ls-files -z --others --ignored --exclude-standard --directory --no-empty-directory; printf '\\0'
 """
@@ -147,8 +168,7 @@ _BEGIN_STORE = 'test -e "$GIT_DIR/HEAD" || git init -q --bare "$GIT_DIR"'
 # Behind the tree: what to leave out. The guard moves away names that programs obey while git writes below them, and
 # ends a command that creates one again and again.
 _CHECK_OUT = """\
-cd "$1"; index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
-export GIT_INDEX_FILE="$index" GIT_WORK_TREE="$1"
+cd "$1"; as_is; export GIT_WORK_TREE="$1"
 git read-tree "$2"; shift 2
 test $# = 0 || git rm -r -q --cached --ignore-unmatch -- "$@"
 git checkout-index -q -a -f
@@ -173,8 +193,7 @@ if git merge-tree -z --write-tree --name-only --no-messages "$1" "$2"; then :; e
 # A killed git leaves the beginning of the file that it was writing, or has only removed it. What others changed stays.
 _COMPLETED = """\
 mine=$1; before=$2; after=$3; removed=$4; shift 4
-index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
-export GIT_INDEX_FILE="$index"; git read-tree -i -m --aggressive "$before" "$mine" "$after"
+as_is; git read-tree -i -m --aggressive "$before" "$mine" "$after"
 none=$(git hash-object --stdin </dev/null | tr 0-9a-f 0)
 begins() {
     whole=$(git rev-parse --verify --quiet "$1:$path") || return 1
@@ -193,17 +212,16 @@ done
 git write-tree
 """
 _DIFF = 'compare "$@"'
-_CHANGES = 'hold "$1" "$2"; git diff-tree -r -z --no-renames --name-status "$1" "$2"'
-# Unlike `git read-tree -u`, `git checkout` leaves files alone that git ignores. It gets a HEAD of its own, as in a
-# worktree of git's. It does not fail if it cannot write a file, so the answer is what is not as in its index.
+_CHANGES = 'hold "$1" "$2"; git diff-tree -r -z --no-renames --no-abbrev "$1" "$2"'
+# Unlike `git read-tree -u`, `git checkout` leaves files alone that git ignores. It does not fail if it cannot write a
+# file, so the answer is what is not as in its index.
 _APPLY = """\
 cd "$1"; before=$2; after=$3; shift 3; look "$@"
 test "$(git write-tree)" = "$before" || { echo "files of the project changed meanwhile: try again" >&2; exit 1; }
 hold "$before" "$after"
-echo "$GIT_DIR" >"$held/commondir"
-git commit-tree "$before" -m before >"$held/HEAD"
+commit=$(git commit-tree "$before" -m before); echo "$commit" >"$own/HEAD"
 commit=$(git commit-tree "$after" -m after)
-GIT_DIR="$held" git -c core.sparseCheckout=false -c checkout.workers=1 checkout -q --no-overwrite-ignore \
+git -c core.sparseCheckout=false -c checkout.workers=1 checkout -q --no-overwrite-ignore \
     --no-recurse-submodules --detach "$commit"
 git diff-files -z --name-only
 """
@@ -211,7 +229,7 @@ git diff-files -z --name-only
 _PUT_BACK = """\
 cd "$1"; before=$2; after=$3; shift 3; hold "$before" "$after"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$stored"
-look "$@" "$after" "$before"; trap 'rm -rf "$held" "$index" "$index.lock"' 0
+look "$@" "$after" "$before"
 git read-tree -m --aggressive -u "$after" "$(git write-tree)" "$before"
 """
 # What the branch of a worktree changes, and how it differs from a tree; an empty name is between both.
@@ -234,8 +252,7 @@ if test "$tip" = "$3"; then git update-ref -d "refs/heads/$2"; else echo "$tip";
 
 # Files of a tree that are not in the directory, but for links and submodules.
 _MISSING = """\
-cd "$1"; index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
-export GIT_INDEX_FILE="$index" GIT_WORK_TREE="$1"
+cd "$1"; as_is; export GIT_WORK_TREE="$1"
 git read-tree "$2"; git ls-files -z -d --format='%(objectmode) %(path)'
 """
 
@@ -425,8 +442,12 @@ class States:
 
     async def changes(self, before: str, after: str) -> list[tuple[str, str]]:
         """Return the files that differ between two trees, each with git's letter for what happens to it (`A`, `D`)."""
-        fields = (await self._run(_CHANGES, before, after)).split("\0")
-        return list(zip(fields[::2], fields[1::2], strict=False))
+        return [(change.kind, change.path) for change in await self._changes(before, after)]
+
+    async def _changes(self, before: str, after: str) -> list[Written]:
+        fields = iter((await self._run(_CHANGES, before, after)).split("\0"))
+        entries = ((entry.split(" "), path) for entry, path in zip(fields, fields, strict=False))
+        return [Written(kind, path, mode, blob) for (_, mode, _, blob, kind), path in entries]
 
     async def apply(self, directory: str, before: str, after: str, known: Sequence[str]) -> None:
         """Turn one state of a directory into another; if a file cannot be written, it stays as it was.
@@ -449,12 +470,17 @@ class States:
         different = set(answer.split("\0"))
         # The guard may have moved files away, or restored others, after git had looked at them.
         guarded = [one.what for one in blocked if one.kept_as]
-        failed = [
-            path
-            for kind, path in await self.changes(before, after)
-            if is_below(os.path.join(directory, path), guarded)
-            or (path in different if kind != "D" else _is_file(os.path.join(directory, path)))
-        ]
+
+        def has_failed(change: Written) -> bool:
+            path = os.path.join(directory, change.path)
+            if is_below(path, guarded):
+                return True
+            if change.kind == "D":
+                return _is_file(path)
+            return change.path in different or not has_content(directory, change)
+
+        changes = await self._changes(before, after)
+        failed = await asyncio.to_thread(lambda: [change.path for change in changes if has_failed(change)])
         if failed:
             await self._run(_PUT_BACK, directory, before, after, *known)
             raise WorktreeError(f"{', '.join(map(visible, failed))} cannot be written: nothing was merged")
