@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from kaa.hands.policy import Mode
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, UnopenedWorkspace, open_workspace, sandbox_options
 from kaa.shell.settings import SettingsError
@@ -269,3 +270,21 @@ def test_kaa_does_not_start_where_a_planted_link_leads(tmp_path: Path, monkeypat
     assert isinstance(opened, UnopenedWorkspace)
     assert opened.usage
     assert "commands of the model could make it" in opened.reason
+
+@pytest.mark.parametrize("place", ["", "skills", "extensions/hello"])
+@pytest.mark.parametrize("mode", ["read-only", "workspace-write"])
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_kaas_own_folder_is_no_project(tmp_path: Path, place: str, mode: Mode, is_linked: bool) -> None:
+    folder = tmp_path / "own"
+    home = Home(tmp_path / "linked" if is_linked else folder)
+    (folder / place).mkdir(parents=True)
+    if is_linked:
+        home.path.symlink_to(folder)
+    (tmp_path / "project").mkdir()
+
+    with pytest.raises(SettingsError, match=r"in kaa's own folder, .*: .* --link"):
+        sandbox_options(home, SandboxFlags(mode=mode), str(folder / place))
+    with pytest.raises(SettingsError, match="in kaa's own folder"):
+        sandbox_options(home, SandboxFlags(mode=mode, writable=(str(folder / place),)), str(tmp_path / "project"))
+    assert sandbox_options(home, SandboxFlags(mode="full-access"), str(folder / place)).mode == "full-access"
+    assert sandbox_options(home, SandboxFlags(mode=mode, only_surveys=True), str(folder / place)).mode == mode

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str], directory: str) -> int:
     parsed = parser.parse_args(arguments)
     try:
         home = Home.of(os.environ)
-        options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net), directory)
+        options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net, only_surveys=True), directory)
         settings = load_user_settings(home.settings)
         workspace = LocalWorkspace.start(directory, env=os.environ, sandbox=options)
     except (SettingsError, OSError) as error:

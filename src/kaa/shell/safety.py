@@ -36,6 +36,7 @@ class SandboxFlags(msgspec.Struct, frozen=True):
         git: whether `.git` may be written, but for what executes, if the settings allow it too.
         extensions: files and folders that kaa loads for this run, relative to that of the project.
         files: other files that kaa obeys for this run, likewise.
+        only_surveys: kaa itself looks at the project, and runs no command there.
     """
 
     mode: Mode | None = None
@@ -44,6 +45,7 @@ class SandboxFlags(msgspec.Struct, frozen=True):
     git: bool = True
     extensions: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    only_surveys: bool = False
 
 
 def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxOptions:
@@ -77,6 +79,8 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         *(_directory(path, "--add-dir", directory) for path in flags.writable),
     )
     writable = tuple(checked_root(path, tuple(map(os.path.realpath, (directory, *named)))) for path in named)
+    if mode != "full-access" and not flags.only_surveys:
+        _refuse_own_folder(home, directory, *writable)
     extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
     places = user_places(home.path, user.use_files_of, user.skills, user.prompts)
@@ -200,6 +204,22 @@ def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkS
     except NetworkRuleError as error:
         place = "--net" if flag is not None else f"{file}: sandbox.network"
         raise SettingsError(f"{place}: {error}") from error
+
+
+def _refuse_own_folder(home: Home, *directories: str) -> None:
+    """Refuse to work in kaa's own folder: with its keys it is hidden from commands, and what is in it is obeyed.
+
+    Raises:
+        SettingsError: a directory is that folder or in it.
+    """
+    own = os.path.realpath(home.path)
+    if inside := next((one for one in directories if is_below(os.path.realpath(one), (own,))), ""):
+        raise SettingsError(
+            f"{inside} is in kaa's own folder, {home.path}: commands must not see its keys, nor write what kaa obeys in"
+            " all projects. Keep extensions and skills that you work on in a folder elsewhere, start kaa there, and use"
+            " them from there: `kaa ext install PATH --link`, or `skills` in your settings. To work in kaa's own folder"
+            " without a sandbox, use --sandbox full-access"
+        )
 
 
 def _directory(path: str, place: str, below: str) -> str:

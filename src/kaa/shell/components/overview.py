@@ -53,7 +53,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
         OSError: the directory cannot be opened.
     """
     settings = load_user_settings(home.settings, directory)
-    workspace = start_workspace(directory, SandboxFlags(), home, environ)
+    workspace = start_workspace(directory, SandboxFlags(only_surveys=True), home, environ)
     try:
         project = await survey(workspace, home, await nested_names(workspace))
     finally:

@@ -44,7 +44,7 @@ def change_trusted(
 
 
 async def _surveyed(directory: str, home: Home, environ: Mapping[str, str]) -> ProjectConfiguration:
-    workspace = start_workspace(directory, SandboxFlags(), home, environ)
+    workspace = start_workspace(directory, SandboxFlags(only_surveys=True), home, environ)
     try:
         return await survey(workspace, home)
     finally:

@@ -32,7 +32,7 @@ async def configured_here(
         TrustError: earlier decisions about the project cannot be read.
         OSError: the directory cannot be opened.
     """
-    workspace = start_workspace(directory, SandboxFlags(), home, environ)
+    workspace = start_workspace(directory, SandboxFlags(only_surveys=True), home, environ)
     try:
         project = await survey(workspace, home)
     finally:
