@@ -8,6 +8,7 @@ import pytest
 
 from kaa.host.known_projects import in_known_project, known_projects
 from kaa.workspace.places import Places
+from kaa.workspace.sandbox.options import ConfinedMode, SandboxOptions, policy_for
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,19 @@ def test_the_list_is_bounded_and_survives_half_a_line(tmp_path: Path) -> None:
     assert in_known_project("/gone/project-29999/x", environ, "/elsewhere") is not None
     assert in_known_project("/gone/project-1/x", environ, "/elsewhere") is None
     assert listed.read_bytes().endswith(f"{project}\n".encode())
+
+
+@pytest.mark.parametrize("mode", ["workspace-write", "read-only"])
+def test_an_added_directory_is_known_like_a_project(tmp_path: Path, mode: ConfinedMode) -> None:
+    kaa, project, added = tmp_path / "kaa", tmp_path / "app", tmp_path / "tools"
+    for folder in (project, added, kaa / "plugin-data" / "memory"):
+        folder.mkdir(parents=True)
+    environ = {"HOME": str(tmp_path / "home"), "KAA_DIR": str(kaa)}
+    places = Places.of(environ, environ["HOME"], str(project))
+    options = SandboxOptions(mode=mode, writable=(str(added), str(kaa / "plugin-data" / "memory")))
+
+    policy_for("landlock", options, root=str(project), home=environ["HOME"], places=places, environment=environ)
+
+    is_known = in_known_project(str(added / "x.py"), environ, "/elsewhere") == str(added)
+    assert is_known is (mode == "workspace-write")
+    assert in_known_project(str(kaa / "plugin-data" / "memory" / "x"), environ, "/elsewhere") is None

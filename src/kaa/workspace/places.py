@@ -12,12 +12,12 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from kaa.host import regular_files
-from kaa.host.paths import cache_directory, caches_of_projects, list_of_projects, long_paths_of_projects
+from kaa.host.paths import cache_directory, caches_of_projects, is_below, list_of_projects, long_paths_of_projects
 
 _MODE = 0o700
 _COMMANDS, _KERNEL = "commands", "kernel"  # who uses a temporary directory
@@ -91,7 +91,7 @@ class Places:
         """
         if self._projects:
             with contextlib.suppress(OSError):  # a home of kaa's that cannot be written: the name below tells it, too
-                self._note_project()
+                self._note(self._root)
         name = quote(os.fsencode(self._root), safe=" ")
         if len(name) > _MAX_NAME_CHARACTERS:
             import hashlib  # lazily: few paths are that long
@@ -165,14 +165,26 @@ class Places:
             finally:
                 os.close(parent)
 
-    def _note_project(self) -> None:
-        """Note the root where it stays known when the cache is removed, and when the directory is renamed.
+    def note_added(self, directories: Iterable[str]) -> None:
+        """Note other directories that commands can write, as the project is noted: what is in them may be their work.
+
+        Args:
+            directories: real paths. What is in kaa's own folder, such as the data of a plugin, is nobody's project.
+        """
+        own = os.path.dirname(self._projects)
+        for path in directories:
+            if self._projects and not is_below(path, (own, os.path.realpath(own))):
+                with contextlib.suppress(OSError):  # it is gone, or as above
+                    self._note(path)
+
+    def _note(self, directory: str) -> None:
+        """Note a directory where it stays known when the cache is removed, and when it is renamed.
 
         Raises:
             OSError: the file cannot be read or written.
         """
-        status = os.stat(self._root)
-        line = b"%d %d %s\n" % (status.st_dev, status.st_ino, quote(os.fsencode(self._root)).encode())
+        status = os.stat(directory)
+        line = b"%d %d %s\n" % (status.st_dev, status.st_ino, quote(os.fsencode(directory)).encode())
         os.makedirs(os.path.dirname(self._projects), _MODE, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(self._projects, flags, 0o600), "r+b") as file:

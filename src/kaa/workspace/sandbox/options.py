@@ -132,6 +132,8 @@ def policy_for(
     # Landlock and seccomp cannot tell hosts apart: there the network is open or closed.
     host_network = tier == "landlock" and options.network.public
     roots = (root,) if options.root_writable or options.mode == "read-only" else ()
+    if options.mode == "workspace-write":
+        places.note_added(options.writable)
     return Policy(
         tier=tier,
         mode=options.mode,
