@@ -271,6 +271,7 @@ def test_kaa_does_not_start_where_a_planted_link_leads(tmp_path: Path, monkeypat
     assert opened.usage
     assert "commands of the model could make it" in opened.reason
 
+
 @pytest.mark.parametrize("place", ["", "skills", "extensions/hello"])
 @pytest.mark.parametrize("mode", ["read-only", "workspace-write"])
 @pytest.mark.parametrize("is_linked", [False, True])
