@@ -267,12 +267,14 @@ def test_the_settings_in_the_documents_can_be_used(
     examples = re.findall(r"```json\n(.*?)```", _document(document), re.DOTALL)
     (tmp_path / "notes").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
+    own = tmp_path / ".kaa"
+    own.mkdir()
 
     for example in examples:
-        (tmp_path / "settings.json").write_text(example)
-        chosen = load_user_settings(tmp_path / "settings.json").approvals
+        (own / "settings.json").write_text(example)
+        chosen = load_user_settings(own / "settings.json").approvals
         parse_rules(chosen.allow, chosen.deny, document)
-        sandbox_options(Home(tmp_path), SandboxFlags(), os.getcwd())
+        sandbox_options(Home(own), SandboxFlags(), os.getcwd())
 
     assert examples
 
