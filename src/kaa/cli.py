@@ -608,7 +608,10 @@ def run(arguments: Sequence[str]) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
     _open_closed_streams()
     if _INFORMING.isdisjoint(arguments):
-        from kaa.host.process import forbid_dumps, leave_out_current_directory  # lazy: not for `kaa --version`
+        from kaa.host.code import leave_out_projects  # lazy: not for `kaa --version`
+
+        leave_out_projects(os.environ)  # before anything else is loaded
+        from kaa.host.process import forbid_dumps, leave_out_current_directory
 
         forbid_dumps()
         if arguments[:1] != ["doctor"] and (reason := leave_out_current_directory(os.environ)):

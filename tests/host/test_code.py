@@ -83,3 +83,23 @@ def test_a_link_on_the_way_is_followed_once(tmp_path: Path) -> None:
 
     assert str(outside) in path
     assert not any(is_below(entry, [str(project)]) for entry in path)
+
+
+def test_modules_of_other_projects_are_not_loaded_from_the_start(tmp_path: Path) -> None:
+    """An editable install leads there, and `subprocess` tries `msvcrt` before kaa knows where it works."""
+    project, library = tmp_path / "project", tmp_path / "library"
+    for folder in (project / "src", library):
+        folder.mkdir(parents=True)
+        (folder / "msvcrt.py").write_text(f"open({str(tmp_path / folder.name)!r} + '.loaded', 'w')\nraise ModuleNotFoundError")
+    status = project.stat()
+    (tmp_path / "projects").write_text(f"{status.st_dev} {status.st_ino} {project}\n")
+    source = (
+        f"import sys; sys.path[:0] = {[str(_SOURCE), str(project / 'src'), str(library)]!r}\n"
+        "from kaa import cli; cli.run(['sessions', 'list'])"
+    )
+
+    environ = {"HOME": str(tmp_path), "KAA_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", source], cwd=tmp_path, check=True, env=environ, capture_output=True)
+
+    assert (tmp_path / "library.loaded").exists()
+    assert not (tmp_path / "src.loaded").exists()

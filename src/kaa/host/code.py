@@ -8,7 +8,7 @@ that environment, `leave_out` takes off the path of modules, so that it stays wr
 import _imp
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import kaa
 from kaa.host.paths import is_below, trail
@@ -49,16 +49,40 @@ def leave_out(writable: Iterable[str]) -> None:
         writable: the directories.
     """
     directories = [path for path in map(os.path.realpath, writable) if path != "/"]  # as for programs
-    libraries = [os.path.realpath(os.path.join(top, name)) for top in _prefixes() for name in ("lib", sys.platlibdir)]
-    own = os.path.dirname(os.path.dirname(os.path.realpath(kaa.__file__)))
     kept: dict[str, None] = {}
+    needed = _needed()
     for path in map(os.path.realpath, filter(os.path.isabs, sys.path)):
-        if is_below(path, directories) and path != own and not is_below(path, libraries):
+        if is_below(path, directories) and not needed(path):
             _left_out[path] = None
         else:
             kept[path] = None
     sys.path[:] = kept
     kaa.__path__[:] = map(os.path.realpath, kaa.__path__)
+
+
+def leave_out_projects(environ: Mapping[str, str]) -> None:
+    """Load no module from projects in which commands could write, to which an editable install leads.
+
+    Early: modules of the standard library try names that nobody has, such as `msvcrt`.
+
+    Args:
+        environ: the user's variables.
+    """
+    needed = _needed()
+    others = [path for path in sys.path if os.path.isabs(path) and not needed(os.path.realpath(path))]
+    if others:
+        from kaa.host.known_projects import in_known_project  # lazy: most have no others
+
+        for path in others:
+            if in_known_project(os.path.realpath(path), environ, "") is not None:
+                sys.path.remove(path)
+
+
+def _needed() -> Callable[[str], bool]:
+    """What says whether kaa needs a real path: it, Python or their libraries are there."""
+    libraries = [os.path.realpath(os.path.join(top, name)) for top in _prefixes() for name in ("lib", sys.platlibdir)]
+    own = os.path.dirname(os.path.dirname(os.path.realpath(kaa.__file__)))
+    return lambda path: path == own or is_below(path, libraries)
 
 
 def shared_files() -> list[str]:
