@@ -159,7 +159,8 @@ SHELLS: Final = {
     "pkgx.yaml": "pkgx: dev",
     "pkgx.yml": "pkgx: dev",
 }
-# Debuggers and interpreters, which read them in the current directory when they start.
+# Debuggers and interpreters, which read them in the current directory when they start. Python imports two modules from
+# wherever an editable install leads it.
 INTERPRETERS: Final = {
     "$irbrc": "irb(1)",
     ".RData": "R: Startup",
@@ -195,6 +196,12 @@ INTERPRETERS: Final = {
     "jupyter_lab_config.py": "Jupyter: config file and directory",
     "jupyter_notebook_config.py": "Jupyter: config file and directory",
     "jupyter_server_config.py": "Jupyter: config file and directory",
+    "sitecustomize": "Python library: site",
+    "sitecustomize.py": "Python library: site",
+    "sitecustomize.pyc": "Python library: site",
+    "usercustomize": "Python library: site",
+    "usercustomize.py": "Python library: site",
+    "usercustomize.pyc": "Python library: site",
 }
 # Tools of git that read settings in the working tree, beside git's own hooks; and a database of another one.
 OF_GIT: Final = {
@@ -204,7 +211,12 @@ OF_GIT: Final = {
     ".lazygit.yml": "lazygit: configuration, overriding by repository",
 }
 # Any name that begins and ends so.
-BEGINNINGS: Final = {("mise.", ".toml"): "mise: MISE_ENV", (".mise.", ".toml"): "mise: MISE_ENV"}
+BEGINNINGS: Final = {
+    ("mise.", ".toml"): "mise: MISE_ENV",
+    (".mise.", ".toml"): "mise: MISE_ENV",
+    ("sitecustomize.", ".so"): "Python library: site",
+    ("usercustomize.", ".so"): "Python library: site",
+}
 ENDINGS: Final = {
     ".code-workspace": "VS Code: multi-root workspaces",
     ".sublime-project": "Sublime Text: settings of language servers",
