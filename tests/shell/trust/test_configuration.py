@@ -1,3 +1,4 @@
+import errno
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import pairwise
@@ -10,7 +11,7 @@ from kaa.shell.home import Home
 from kaa.shell.trust.configuration import MAX_BYTES, MAX_ENTRIES, ProjectConfiguration, survey
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
-from kaa.workspace.protocol import Workspace
+from kaa.workspace.protocol import DirEntry, Workspace
 from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.removal import removed_afterwards
@@ -61,6 +62,22 @@ def test_a_project_without_any_has_nothing_to_trust(tmp_path: Path) -> None:
 
     assert not configuration.exists
     assert configuration.root == str(tmp_path.resolve())
+
+
+class _Closed(MemoryWorkspace):
+    """A project whose directory was closed (`chmod 0300 .`): names in it are found, but not listed."""
+
+    async def list(self, path: str) -> list[DirEntry]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+
+def test_a_closed_project_is_named_with_what_opens_it(tmp_path: Path) -> None:
+    workspace = _Closed({"a.py": b""})
+
+    with pytest.raises(PermissionError) as raised:
+        run(survey(workspace, Home(tmp_path / "home")))
+
+    assert str(raised.value) == "cannot read the directory /project (Permission denied); run: chmod u+rwx /project"
 
 
 def test_everything_that_configures_or_runs_is_found(project: Path) -> None:

@@ -3,6 +3,7 @@
 import errno
 import os
 import posixpath
+import shlex
 from collections.abc import Sequence, Set
 from typing import Literal
 
@@ -191,7 +192,13 @@ async def survey(workspace: Workspace, home: Home, nested: Sequence[str] = ()) -
     if base is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), workspace.root)
     instructions, repository = await find_instructions(workspace)
-    names = {entry.name for entry in await workspace.list(".")}
+    try:
+        names = {entry.name for entry in await workspace.list(".")}
+    except PermissionError as error:  # a command may have closed it
+        remedy = f"run: chmod u+rwx {shlex.quote(workspace.root)}"
+        raise PermissionError(
+            f"cannot read the directory {workspace.root} ({error.strerror or error}); {remedy}"
+        ) from error
     above = await _places_above(workspace, repository)
     places = [place for place in PROJECT_PLACES if place.folder.split("/")[0] in names]
     components = await _components(workspace, places, base.real_path) if places else Found()
