@@ -40,6 +40,7 @@ _COPY = "cp -R" if sys.platform == "darwin" else "cp -rT --remove-destination"
 _MOVE = "mv" if sys.platform == "darwin" else "mv -T"
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
 _NAMED_EARLY = 4  # files, in a sentence
+_NAMED_FILES = 8  # of a directory
 _BY_TOOL = "(The tools write and edit ask the user about it.)"
 
 _IN_TMP = {
@@ -90,6 +91,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         kept_as: where it was moved to when it could not be prevented.
         saved: a copy of that in kaa's home, as it was when it was moved, or soon after if it was empty; ends with `/`
             if that is a directory; empty if there is none.
+        files: what is in that directory.
         later: a copy of what somebody has written there since; empty if nobody has.
     """
 
@@ -98,6 +100,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     kept_as: str = ""
     saved: str = ""
     later: str = ""
+    files: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -176,7 +179,17 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         """Return this with the copies that another one has, if that is about the same."""
         if (self.what, self.kept_as) != (later.what, later.kept_as):
             return self
-        return msgspec.structs.replace(self, saved=self.saved or later.saved, later=self.later or later.later)
+        saved, files = self.saved or later.saved, later.files or self.files
+        return msgspec.structs.replace(self, saved=saved, files=files, later=self.later or later.later)
+
+    def with_copy(self, saved: str, files: tuple[str, ...] = ()) -> "Blocked":
+        """Return this with a copy."""
+        return msgspec.structs.replace(self, saved=saved, files=files)
+
+    def includes(self, other: "Blocked") -> bool:
+        """Return True if this is about the same directory as another one, with at least the same files."""
+        is_same = bool(self.files) and (self.what, self.kept_as, self.saved) == (other.what, other.kept_as, other.saved)
+        return is_same and set(self.files) >= set(other.files)
 
     def is_same_move(self, other: "Blocked") -> bool:
         """Return True if another one is about the same moved file, perhaps before more was known of it."""
@@ -185,12 +198,17 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
     @property
     def _remark(self) -> str:
-        """Say which copy may be the whole of what the user has saved in parts."""
+        """Say which files come back, and which copy may be the whole of what the user has saved in parts."""
+        remark = ""
+        if self.files:
+            more = len(self.files) - _NAMED_FILES
+            named = ", ".join(self.files[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
+            remark = f" What comes back is {named}; a command may have made some of it."
         if not self.later:
-            return ""
+            return remark
         return (
-            f" After it was moved, somebody wrote in it: {_word(self.later)} has that, too. It is the whole file if you"
-            " saved it in parts, or what a command has made of it."
+            f"{remark} After it was moved, somebody wrote in it: {_word(self.later)} has that, too. It is the whole"
+            " file if you saved it in parts, or what a command has made of it."
         )
 
     @property

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.sandbox.saved_content import save_below, save_content
+from kaa.workspace.sandbox.saved_content import Copies, SavedDirectory, save_content
+from kaa.workspace.sandbox.watch import GuardFinding
 
 
 def test_the_copy_is_the_owners_and_stays_for_some_days(tmp_path: Path) -> None:
@@ -51,17 +52,35 @@ def test_the_files_of_a_directory_are_kept_together_and_come_back_together(tmp_p
     (tmp_path / "elsewhere").write_text("theirs")
     (project / ".vscode" / "settings.json").symlink_to(tmp_path / "elsewhere")
 
-    tops = {
-        save_below(str(folder), str(kept), "settings.json", b"mine", 0o644),
-        save_below(str(folder), str(kept), "snippets/a", b"mine, too", 0o755),
-    }
-    [top] = tops
-    blocked = Blocked("protected", str(project / ".vscode"), str(kept), top)
+    copies, place = Copies(str(folder)), (str(project / ".vscode"), str(kept), "")
+    copies.save(GuardFinding(*place, content=b"mine", mode=0o644, below="settings.json"))
+    blocked = copies.save(GuardFinding(*place, content=b"mine, too", mode=0o755, below="snippets/a"))
     subprocess.run(["sh", "-c", blocked.way_back], check=True)
 
     assert (project / ".vscode" / "settings.json").read_text() == "mine"
     assert (project / ".vscode" / "snippets" / "a").read_text() == "mine, too"
     assert (tmp_path / "elsewhere").read_text() == "theirs"
+    assert "What comes back is settings.json, snippets/a;" in blocked.text
+
+
+def test_what_was_moved_to_the_same_place_before_does_not_come_back(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".vscode").mkdir(parents=True)
+    place = str(project / ".vscode"), str(project / ".vscode.kaa-blocked"), ""
+    copies = Copies(str(tmp_path / "home"))
+
+    copies.save(GuardFinding(*place, content=b"a command's", below="tasks.json"))
+    copies.close_directories()
+    copies.save(GuardFinding(*place, content=b"older", below="settings.json"))
+    blocked = copies.save(GuardFinding(*place, content=b"mine", below="settings.json"))
+    subprocess.run(["sh", "-c", blocked.way_back], check=True)
+
+    assert [(path.name, path.read_text()) for path in (project / ".vscode").iterdir()] == [("settings.json", "mine")]
+    assert {path.read_text() for path in (tmp_path / "home").rglob("*") if path.is_file()} == {
+        "a command's",
+        "older",
+        "mine",
+    }
 
 
 @pytest.mark.parametrize(
@@ -82,34 +101,23 @@ def test_the_way_back_that_is_shown_works_for_every_name(tmp_path: Path, name: b
         assert (project / ".envrc").read_text() == content
 
 
-def test_what_was_kept_of_a_directory_of_the_same_name_stays(tmp_path: Path) -> None:
-    first, second = (
-        save_below(str(tmp_path), "/p/.vscode.kaa-blocked", "settings.json", content, 0o644)
-        for content in (b"first", b"second")
-    )
-
-    top = Path(second)
-    assert first == second
-    assert {path.read_bytes() for path in top.iterdir()} == {b"first", b"second"}
-    assert (top / "settings.json").read_bytes() == b"second"
-
-
 def test_directories_are_removed_with_the_rest(tmp_path: Path) -> None:
-    old = Path(save_below(str(tmp_path), "/p/.vscode.kaa-blocked", "settings.json", b"old", 0o644))
-    os.utime(old, (0, 0))
+    old = SavedDirectory(str(tmp_path), ".vscode.kaa-blocked")
+    old.save("settings.json", b"old", 0o644)
+    os.utime(old.path, (0, 0))
 
     save_content(str(tmp_path), "/p/.envrc", b"new", 0o644)
 
-    assert not old.exists()
+    assert not Path(old.path).exists()
 
 
 def test_a_file_gives_way_to_a_directory_and_a_directory_to_a_file(tmp_path: Path) -> None:
-    kept = "/p/.vscode.kaa-blocked"
-    save_below(str(tmp_path), kept, "snippets", b"file", 0o644)
+    directory = SavedDirectory(str(tmp_path), ".vscode.kaa-blocked")
 
-    save_below(str(tmp_path), kept, "snippets/a", b"in a directory", 0o644)
-    top = Path(save_below(str(tmp_path), kept, "snippets", b"again", 0o644))
+    for path, content in (("snippets", b"file"), ("snippets/a", b"in a directory"), ("snippets", b"again")):
+        assert directory.save(path, content, 0o644)
 
-    kept_contents = {path.read_bytes() for path in top.rglob("*") if path.is_file()}
-    assert kept_contents == {b"file", b"in a directory", b"again"}
-    assert (top / "snippets").read_bytes() == b"again"
+    assert directory.files == ["snippets"]
+    assert [path.read_bytes() for path in Path(directory.path).iterdir()] == [b"again"]
+    kept = {path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert kept == {b"file", b"in a directory", b"again"}

@@ -238,7 +238,7 @@ class SetAside:
             for one in kept[:_MAX_WAYS_BACK]
         ]
         more = f" (and {len(kept) - len(ways)} more)" if len(kept) > len(ways) else ""
-        return visible(" && ".join(one.way_back for one in ways)) + more
+        return visible(" && ".join(dict.fromkeys(one.way_back for one in ways))) + more
 
     def _judged(self, call: ToolCall, path: str) -> JudgedCall:
         """The same as a call of the write tool, so that rules for files hold."""

@@ -55,10 +55,11 @@ class Listener:
 
     def hear(self, blocked: Blocked) -> None:
         """Tell the user now, and the model later."""
+        self._for_model = [one for one in self._for_model if not blocked.includes(one)]
         if blocked not in self._for_model and len(self._for_model) < _MAX_FOR_MODEL:
             self._for_model.append(blocked)
         if self._tell is None:
-            self._untold.append(blocked)
+            self._untold = [*(one for one in self._untold if not blocked.includes(one)), blocked]
         elif self._ask is not None and blocked.kind == "protected" and blocked.kept_as:
             self._ask(blocked, self._forget)
         else:
@@ -247,7 +248,7 @@ class Findings:
             carriers = [one for one in possible if not is_named or one.path is not None or one.names(blocked)]
             for carrier in carriers:
                 if blocked not in carrier.found:
-                    carrier.found.append(blocked)
+                    carrier.found = [*(one for one in carrier.found if not blocked.includes(one)), blocked]
                     if blocked.kept_as and carrier.saying is None:
                         loop = asyncio.get_running_loop()
                         carrier.saying = loop.call_later(_LONG_SECONDS, self._say_early, carrier)

@@ -1,7 +1,6 @@
 """Copies of what the guard moved away, in kaa's home: commands can change what lies in the project."""
 
 import contextlib
-import hashlib
 import os
 import shutil
 import time
@@ -31,20 +30,24 @@ class Copies:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._directories: dict[str, SavedDirectory] = {}  # by where the files were moved to
         self._versions: dict[tuple[str, str], int] = {}  # by where a file was moved to, and its path below that
 
-    def save(self, finding: "GuardFinding") -> str:
-        """Keep the content of a file. Returns what `save_content` or `save_below` does; empty if it has none."""
-        saved = ""
-        if finding.below:
-            saved = save_below(self._folder, finding.kept_as, finding.below, finding.content, finding.mode)
-        elif finding.content:
-            saved = save_content(self._folder, finding.path, finding.content, finding.mode)
+    def save(self, finding: "GuardFinding") -> Blocked:
+        """Keep the content of a file. Returns what to say of it, also if there is no copy."""
         self._versions.pop(_key(finding), None)
         self._versions[_key(finding)] = 1 if finding.content else 0
         if len(self._versions) > _MAX_FOLLOWED:
             del self._versions[next(iter(self._versions))]
-        return saved
+        moved = Blocked(finding.kind, finding.path, finding.kept_as)
+        if finding.below:
+            name = os.path.basename(finding.kept_as)
+            directory = self._directories.setdefault(finding.kept_as, SavedDirectory(self._folder, name))
+            is_there = directory.save(finding.below, finding.content, finding.mode)
+            return moved.with_copy(f"{directory.path}/", tuple(directory.files)) if is_there else moved
+        if finding.content:
+            return moved.with_copy(save_content(self._folder, finding.path, finding.content, finding.mode))
+        return moved
 
     def save_later(self, finding: "GuardFinding") -> Blocked | None:
         """Keep what was written in a file after it was moved away, besides what it had before.
@@ -54,12 +57,16 @@ class Copies:
         """
         versions = self._versions.get(_key(finding), 1)
         if not versions:
-            saved = self.save(finding)
-            return Blocked(finding.kind, finding.path, finding.kept_as, saved) if saved else None
+            moved = self.save(finding)
+            return moved if moved.saved else None
         path = os.path.join(finding.path, finding.below).rstrip("/")
         later = save_content(self._folder, f"{path}{_LATER}", finding.content, finding.mode)
         self._versions[_key(finding)] = versions + 1
         return Blocked(finding.kind, finding.path, finding.kept_as, later=later) if later and versions == 1 else None
+
+    def close_directories(self) -> None:
+        """Commands have ended: what is moved to the same place from now on comes back by itself."""
+        self._directories.clear()
 
 
 def _key(finding: "GuardFinding") -> tuple[str, str]:
@@ -89,50 +96,65 @@ def save_content(folder: str, path: str, content: bytes, mode: int) -> str:
     return copy
 
 
-def save_below(folder: str, directory: str, path: str, content: bytes, mode: int) -> str:
-    """Keep the content of a file of a directory, beside the others of that.
+class SavedDirectory:
+    """Copies of files of one directory, which come back together.
 
     Args:
         folder: where copies are; made if it is missing.
-        directory: where the files of the directory were moved to.
-        path: of the file, below the directory.
-        content: what it had; empty if that is not known.
-        mode: its permission bits; the copy has only those of its owner.
+        name: of the directory.
 
-    Returns:
-        The path of the directory of copies, with `/` at its end; empty if it cannot be written.
+    Attributes:
+        path: where the copies are.
+        files: their paths below that.
     """
-    place = hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]
-    top = os.path.join(folder, f"{place}-{os.path.basename(directory)[-100:]}")
-    copy = os.path.join(top, path)
-    try:
-        if not os.path.isdir(top):
-            os.makedirs(folder, _MODE, exist_ok=True)
-            _sweep(folder)
-        _make_way(top, os.path.dirname(path))
-        if content:
-            _set_aside(copy)
-            with open(os.open(copy, _NEW, (mode & _MODE) | 0o600), "wb") as file:
-                file.write(content)
-    except OSError:
-        return ""
-    return f"{top}/"
 
+    def __init__(self, folder: str, name: str) -> None:
+        self.path = os.path.join(folder, f"{os.urandom(6).hex()}-{name[-100:]}")
+        self.files: list[str] = []
+        self._folder = folder
 
-def _make_way(top: str, path: str) -> None:
-    """Make directories below one, also where a file of this name is kept."""
-    place = top
-    for name in ("", *filter(None, path.split("/"))):
-        place = os.path.join(place, name).rstrip("/")
-        if not os.path.isdir(place):
-            _set_aside(place)
-            os.mkdir(place, _MODE)
+    def save(self, path: str, content: bytes, mode: int) -> bool:
+        """Keep the content of a file.
 
+        Args:
+            path: of the file, below the directory.
+            content: what it had; empty if that is not known.
+            mode: its permission bits; the copy has only those of its owner.
 
-def _set_aside(path: str) -> None:
-    """Give what is at a path another name: it is of another time, when something else was there."""
-    with contextlib.suppress(FileNotFoundError):
-        os.rename(path, f"{path}.{os.urandom(3).hex()}")
+        Returns:
+            False if nothing can be written.
+        """
+        copy = os.path.join(self.path, path)
+        try:
+            if not os.path.isdir(self.path):
+                os.makedirs(self._folder, _MODE, exist_ok=True)
+                _sweep(self._folder)
+            self._make_way(os.path.dirname(path))
+            if content:
+                self._set_aside(copy)
+                with open(os.open(copy, _NEW, (mode & _MODE) | 0o600), "wb") as file:
+                    file.write(content)
+                self.files.append(path)
+        except OSError:
+            return False
+        return True
+
+    def _make_way(self, path: str) -> None:
+        """Make directories, also where a file of this name is kept."""
+        place = self.path
+        for name in ("", *filter(None, path.split("/"))):
+            place = os.path.join(place, name).rstrip("/")
+            if not os.path.isdir(place):
+                self._set_aside(place)
+                os.mkdir(place, _MODE)
+
+    def _set_aside(self, copy: str) -> None:
+        """Move what is at a path out of the directory, so that it does not come back: it is of another time."""
+        beside = os.path.join(self._folder, f"{os.urandom(6).hex()}-{os.path.basename(copy)[-100:]}")
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(copy, beside)
+            gone = os.path.relpath(copy, self.path)
+            self.files = [one for one in self.files if one != gone and not one.startswith(f"{gone}/")]
 
 
 def _sweep(folder: str) -> None:

@@ -106,7 +106,8 @@ def _taken(path: str, root: str) -> Iterator[Blocked]:
 def _join(moved: list[Blocked], noted: Blocked) -> None:
     """Add what was moved away, or to the last one what was written there since."""
     for at, one in reversed(tuple(enumerate(moved))):
-        if (one.what, one.kept_as) == (noted.what, noted.kept_as) and (noted.later or not one.saved):
+        is_same = (one.what, one.kept_as) == (noted.what, noted.kept_as)
+        if is_same and (noted.later or not one.saved or noted.includes(one)):
             moved[at] = one.with_later(noted)
             return
     moved.append(noted)

@@ -43,8 +43,7 @@ class GuardFinding(msgspec.Struct, frozen=True):
         """The same as something that was blocked. `copies`: keeps its content, where commands cannot write."""
         if not self.kept_as:
             return Blocked("unmoved", self.path)
-        saved = "" if copies is None else copies.save(self)
-        return Blocked(self.kind, self.path, self.kept_as, saved)
+        return Blocked(self.kind, self.path, self.kept_as) if copies is None else copies.save(self)
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -443,6 +442,8 @@ class GuardWatch:
         except asyncio.CancelledError:
             self._fetch_soon()  # the answer may tell something, and the guard gives no second sign of it
             raise
+        if operation == "check" and self._made_copies is not None:
+            self._made_copies.close_directories()
 
     async def _take_answer(self) -> None:
         frame, descriptors = await self._slot.channel.receive_with_descriptors()
@@ -466,7 +467,10 @@ class GuardWatch:
     def _keep(self, answer: _Answer) -> None:
         """Keep copies of what was moved away, and pass on what was."""
         copies = self._copies if answer.findings or answer.saved or answer.later else None
-        found = [finding.blocked(copies) for finding in answer.findings]
+        found: list[Blocked] = []
+        for finding in answer.findings:
+            moved = finding.blocked(copies)
+            found = [*(one for one in found if not moved.includes(one)), moved]
         for finding in answer.saved:
             finding.blocked(copies)
         others: list[Blocked] = []
