@@ -1282,6 +1282,25 @@ def test_a_command_that_writes_in_moved_files_gets_few_copies_and_no_other_file(
     assert b"mine" in saving.first + saving.later
 
 
+@pytest.mark.parametrize("levels", [16, 17, 18])
+def test_what_is_too_deep_for_a_path_is_moved_once(project: Path, start: Callable[..., Brain], levels: int) -> None:
+    _write(project / "sub" / ".claude" / "settings.json", "{}")
+    brain = start()
+
+    above = os.open(project / "sub" / ".claude", os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir("x" * 255, dir_fd=above)
+        below = os.open("x" * 255, os.O_RDONLY, dir_fd=above)
+        os.close(above)
+        above = below
+    os.symlink("evil", "link", dir_fd=above)
+    os.close(above)
+
+    assert len(brain.ask("check")["findings"]) == 1
+    assert brain.check() == {}
+    assert len(list(project.glob("sub/.claude*"))) == 2
+
+
 def test_many_harmless_links_hide_nothing(project: Path, start: Callable[..., Brain]) -> None:
     git = _repository(project / ".git")
     for number in range(3000):

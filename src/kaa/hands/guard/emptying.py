@@ -6,8 +6,9 @@ So a command that makes a directory and then writes into it goes on, whichever o
 import _thread  # `threading` would load for a millisecond
 import contextlib
 import errno
+import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from kaa.hands.below import RootDirectory, reach_below
 from kaa.hands.guard.items import OpenedItem, kept_names, names_in, opened
@@ -15,6 +16,7 @@ from kaa.hands.guard.quarantine import MountedError, exists, rename
 from kaa.hands.guard.subjects import Subject
 
 _MAX_TAKEN_FILES = 32  # out of one directory at a time; one with more is moved away as a whole
+_MAX_TRIED_NAMES = 10  # for what is taken out
 _MAX_NAMES = 512  # to look at in one that stays
 _MAX_DEPTH = 4  # of one that stays
 _MAX_DIRECTORIES = 32  # in one that stays: each takes a watch, and nobody is to use up all of them
@@ -84,18 +86,20 @@ class EmptiedDirectories:
         with self._changing, reach_below(here, os.path.join(subject.name, parent).rstrip("/")) as source:
             if source is None or not exists(source, name):  # the other thread may have been here
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-            for kept in self._names(subject, directory):
-                _make_directories(directory, kept, parent)
-                with reach_below(here, os.path.join(kept, parent).rstrip("/")) as target:
-                    if target is not None and not exists(target, name):
-                        try:
+            for kept in itertools.islice(self._names(subject, directory), _MAX_TRIED_NAMES):
+                names = [kept, *parent.split("/")] if parent else [kept]
+                try:
+                    _make_directories(here, names)
+                    with reach_below(here, "/".join(names)) as target:
+                        if target is not None and not exists(target, name):
                             rename(source, name, target, name)
-                        except (OSError, MountedError):
-                            _remove_empty(directory, kept, parent)
-                            raise
-                        self._kept[subject] = kept
-                        return kept
-        raise AssertionError("there is always another name")
+                            self._kept[subject] = kept
+                            return kept
+                except (OSError, MountedError):
+                    _remove_empty(here, names)
+                    raise
+                _remove_empty(here, names)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
 
     def clear_away(self) -> None:
         """Remove the directories that files were taken out of, unless there are other files in them by now."""
@@ -118,19 +122,27 @@ class EmptiedDirectories:
                 yield name
 
 
-def _make_directories(directory: int, name: str, path: str) -> None:
-    for end in (at for at, one in enumerate(f"{path}/") if path and one == "/"):
-        with contextlib.suppress(OSError):  # it is there already; or it cannot be, as the caller finds out
-            os.mkdir(os.path.join(name, path[:end]), 0o700, dir_fd=directory)
+def _make_directories(here: RootDirectory, names: Sequence[str]) -> None:
+    """Make directories, each in the one before; the first one is there. Their path may be longer than the kernel takes.
+
+    Raises:
+        OSError: one cannot be made. If something else is there, the caller finds out.
+    """
+    for at in range(1, len(names)):
+        with reach_below(here, "/".join(names[:at])) as above:
+            if above is None:
+                return
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(names[at], 0o700, dir_fd=above)
 
 
-def _remove_empty(directory: int, name: str, path: str) -> None:
-    """Remove what `_make_directories` has made, from the innermost one on, as far as nothing is in it."""
-    inner = os.path.join(name, path).rstrip("/")
+def _remove_empty(here: RootDirectory, names: Sequence[str]) -> None:
+    """Remove directories, each in the one before, from the innermost one on, as far as nothing is in them."""
     with contextlib.suppress(OSError):
-        while inner:
-            os.rmdir(inner, dir_fd=directory)
-            inner = os.path.dirname(inner)
+        for at in reversed(range(len(names))):
+            with reach_below(here, "/".join(names[:at])) as above:
+                if above is not None:
+                    os.rmdir(names[at], dir_fd=above)
 
 
 def _remove(directory: int, name: str) -> None:
