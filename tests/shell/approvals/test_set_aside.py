@@ -79,6 +79,22 @@ def test_the_question_shows_the_content_and_a_yes_writes_it() -> None:
     assert "the user allowed it" in outcome.told
 
 
+@pytest.mark.parametrize(
+    ("before", "now"), [({}, "this is not there"), ({".envrc": b"mine"}, "all is as it was before")]
+)
+def test_the_question_says_what_is_there_now_and_that_a_no_loses_nothing(before: dict[str, bytes], now: str) -> None:
+    scene = Scene({f".envrc{_KEPT}": b"theirs"} | before)
+    scene.answer = Denied("no")
+
+    scene.offer(".envrc")
+
+    [question] = scene.questions
+    assert question.reasons[0].endswith(f"so kaa moved the change away: until you answer, {now}.")
+    assert question.reasons[1].startswith("A no loses nothing: this puts the change back later: mv ")
+    assert scene.content(".envrc") == before.get(".envrc")
+    assert scene.content(f".envrc{_KEPT}") == b"theirs"
+
+
 def test_beside_background_processes_the_question_says_to_stop_them_first() -> None:
     scene = Scene({f".envrc{_KEPT}": b"a"})
 

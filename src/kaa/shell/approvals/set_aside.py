@@ -324,10 +324,11 @@ def _earlier(moved: Sequence[Blocked]) -> str:
 def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str, remark: str) -> Approval:
     executable = [visible(file.path) for file in files if file.executable]
     later = "" if call.id else " (first stop the background processes, if any run: /bg lists them)"
+    is_new = all(file.before == Absent() for file in files)
     reasons = [
-        "kaa moved this away while a command ran, because other programs execute or obey it. Either the command or you"
-        " changed it.",
-        f"After a no, this puts it back{later}: {ways_back}",
+        "While a command ran, it or you changed what other programs execute or obey, so kaa moved the change away:"
+        f" {'until you answer, this is not there' if is_new else 'until you answer, all is as it was before'}.",
+        f"A no loses nothing: this puts the change back later{later}: {ways_back}",
     ]
     if remark:
         reasons.append(remark)

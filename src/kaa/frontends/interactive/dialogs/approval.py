@@ -49,7 +49,9 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
         ]
         if self.request.writes_files:
             choices = [
-                DialogChoice("y", "Yes, write it", self._once_read(lambda: self._answer(AllowOnce()))),
+                DialogChoice(
+                    "y", "The command made this: write it", self._once_read(lambda: self._answer(AllowOnce()))
+                ),
                 DialogChoice("p", "I made this: put it back", self._once_read(lambda: self._answer(PutBack()))),
             ]
         if self.request.stepping:
