@@ -328,7 +328,7 @@ class Host:
         return any(agent_servers(self.home))
 
     async def _components(
-        self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None]
+        self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None], asker: Asker
     ) -> ExtensionId:
         """What files of kaa, of a project and of the user define, such as skills and hooks, as an extension."""
         agents = settings.use_files_of
@@ -340,7 +340,7 @@ class Host:
         plugins = enabled_plugins(self.home, notify)
         if not files and not places and plugins is None and not settings.lsp:
             return self._extensions.load_agents(settings.agent_models)
-        return await self._component_extensions.of_conversation(root, files, places, settings, plugins, notify)
+        return await self._component_extensions.of_conversation(root, files, places, settings, plugins, notify, asker)
 
     async def _tell_of_unused_hooks(self, agents: Sequence[ForeignAgent], notify: Callable[[str], None]) -> None:
         """Tell of the user's hooks of other agents that are not used, if there are files that may have some."""

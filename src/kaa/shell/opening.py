@@ -106,7 +106,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     models: ModelAccess
     decisions: "Callable[[], TrustDecisions]"
     servers: Callable[[str, Sequence[ServerFile], Asker], Awaitable[ExtensionId | None]]
-    components: Callable[[str, Sequence[FoundFile], Settings, Callable[[str], None]], Awaitable[ExtensionId]]
+    components: Callable[[str, Sequence[FoundFile], Settings, Callable[[str], None], Asker], Awaitable[ExtensionId]]
     project_extensions: tuple[ExtensionId, ...] = ()
 
 
@@ -287,7 +287,7 @@ async def _load_extensions(
     """Load what the conversation uses. Returns the extensions of the project, and all."""
     _ = load_built_in(at.extensions.loaded)  # first: their sections of the prompt are the same in all projects
     servers = await at.servers(at.workspace.root, project.files.servers, at.asker)
-    components = await at.components(at.workspace.root, project.files.components, project.settings, at.notify)
+    components = await at.components(at.workspace.root, project.files.components, project.settings, at.notify, at.asker)
     extensions = (*project.files.extensions, *(() if servers is None else (servers,)), components)
     return extensions, await at.extensions.load(project.settings, extensions)
 

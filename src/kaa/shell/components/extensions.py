@@ -10,6 +10,7 @@ from kaa.builtin.agents import agents_extension
 from kaa.builtin.skills import skills_extension
 from kaa.components.skill import Skill, SkillFile
 from kaa.ext.api import ExtensionAPI
+from kaa.ext.asking import Asker
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
 from kaa.shell.components import Found, FoundFile, Place
@@ -24,8 +25,9 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.builtin.command_files import UsableCommand
     from kaa.components.agent_definition import AgentDefinition, ModelRole
-    from kaa.components.hooks import HookDefinition
+    from kaa.components.hooks import HookDefinition, HookFile
     from kaa.shell.plugins.use import EnabledPlugins
+    from kaa.shell.trust.own_in_projects import OwnParts
 
 _MOST_TOLD = 3
 # These are read apart.
@@ -41,8 +43,10 @@ class ComponentExtensions:
     """
 
     def __init__(self, home: Home, extensions: Extensions) -> None:
+        self._home = home
         self._extensions = extensions
         self._fields = KnownFields(home.cache)
+        self._own_parts: OwnParts | None = None
         self._made: dict[object, ExtensionId] = {}  # by what they have
 
     async def of_conversation(
@@ -53,6 +57,7 @@ class ComponentExtensions:
         settings: Settings,
         plugins: "EnabledPlugins | None",
         notify: Callable[[str], None],
+        asker: Asker,
     ) -> ExtensionId:
         """The extension for a conversation.
 
@@ -63,6 +68,7 @@ class ComponentExtensions:
             settings: of the conversation.
             plugins: the user's; None if there are none.
             notify: told, in a sentence each, what cannot be used.
+            asker: asks the person about hooks of theirs that commands could write.
         """
         own = await _of_user([place for place in places if place.kind not in _APART])
         candidates = [
@@ -74,11 +80,14 @@ class ComponentExtensions:
             candidates += [Candidate(file, False, plugin=name) for name, file in of_plugins]
         components = components_in(candidates, settings.excluded, self._fields)
         self._fields.keep()
+        hook_files = await self._hook_files(files, places, notify)
+        foreign = await self._foreign(root, components, hook_files, notify, asker)
+        components = [_judged(one, foreign) for one in components]
         unusable = [one for one in components if one.state == "unusable"]
         problems = tuple(f"{one.candidate.file.path}: {one.reason}" for one in unusable)
         for notice in (*own.notices, *_told(problems), *_relative(settings)):
             notify(notice)
-        hooks, hook_problems = await self._hooks(root, files, places, plugins, notify)
+        hooks, hook_problems = _hooks(root, hook_files, foreign, plugins)
         own_hooks, own_problems = _hooks_of_components(components)
         hooks, hook_problems = (*hooks, *own_hooks), (*hook_problems, *own_problems)
         parts = _Parts(
@@ -98,29 +107,81 @@ class ComponentExtensions:
             self._extensions.load(extension, parts.extend, built_in=True, beside=())
         return self._made[parts]
 
-    async def _hooks(
+    async def _hook_files(
+        self, files: Sequence[FoundFile], places: Sequence[Place], notify: Callable[[str], None]
+    ) -> "_HookFiles":
+        of_user = [place for place in places if place.kind == "hook"]
+        of_project = tuple(file for file in files if file.place.kind == "hook")
+        if not of_user:
+            return _HookFiles(Found(), of_project)
+        from kaa.shell.components.hook_files import find_hooks  # lazy: many users have no hooks
+
+        own = await find_hooks(UserTree(), of_user, None)
+        for notice in own.notices:
+            notify(notice)
+        return _HookFiles(own, of_project)
+
+    async def _foreign(
         self,
         root: str,
-        files: Sequence[FoundFile],
-        places: Sequence[Place],
-        plugins: "EnabledPlugins | None",
+        components: Sequence[Component],
+        hook_files: "_HookFiles",
         notify: Callable[[str], None],
-    ) -> "tuple[tuple[HookDefinition, ...], tuple[str, ...]]":
-        """The hooks of the project, the user and plugins, and what is not used of their files."""
-        hooks, notes = ([], []) if plugins is None else plugins.hooks(root)
-        of_user = [place for place in places if place.kind == "hook"]
-        of_project = [file for file in files if file.place.kind == "hook"]
-        if of_user or of_project:
-            from kaa.shell.components.hook_files import find_hooks, hooks_of  # lazy: many users have no hooks
+        asker: Asker,
+    ) -> frozenset[str]:
+        """Paths of the user's files whose hooks and grants count as a project's: commands could write them."""
+        with_parts = [one for one in components if one.has_own_parts]
+        if not with_parts and not hook_files.own.files:
+            return frozenset()
+        from kaa.shell.components.own_parts import part_of_component, part_of_hooks  # lazy, both: as above
+        from kaa.shell.trust.own_in_projects import OwnParts
 
-            own = await find_hooks(UserTree(), of_user, None)
-            read = [(file, hooks_of(file, of_project=False)) for file in own.files]
-            read += [(file, hooks_of(file, of_project=True)) for file in of_project]
-            for notice in own.notices:
-                notify(notice)
-            hooks = [*(hook for _, found in read for hook in found.hooks), *hooks]
-            notes = [*own.notices, *(f"{file.path}: {note}" for file, found in read for note in found.notes), *notes]
-        return tuple(hooks), tuple(notes)
+        self._own_parts = self._own_parts or OwnParts(self._home)
+        parts = [part_of_component(one, root) for one in with_parts]
+        parts += [part_of_hooks(file, root) for file in hook_files.own.files]
+        return await self._own_parts.foreign(parts, asker, notify)
+
+
+class _HookFiles(NamedTuple):
+    """The files that define hooks: the user's, and the project's that the user trusts."""
+
+    own: Found
+    of_project: tuple[FoundFile, ...]
+
+
+def _hooks(
+    root: str, files: _HookFiles, foreign: frozenset[str], plugins: "EnabledPlugins | None"
+) -> "tuple[tuple[HookDefinition, ...], tuple[str, ...]]":
+    """The hooks of the user, the project and plugins, and what is not used of their files."""
+    hooks, notes = ([], []) if plugins is None else plugins.hooks(root)
+    if files.own.files or files.of_project:
+        from kaa.shell.components.hook_files import hooks_of  # lazy: many users have no hooks
+
+        read = [(file, _held(hooks_of(file, of_project=False), file.path in foreign)) for file in files.own.files]
+        read += [(file, hooks_of(file, of_project=True)) for file in files.of_project]
+        hooks = [*(hook for _, found in read for hook in found.hooks), *hooks]
+        notes = [*(f"{file.path}: {note}" for file, found in read for note in found.notes), *notes]
+    return tuple(hooks), (*files.own.notices, *notes)
+
+
+def _held(found: "HookFile", is_foreign: bool) -> "HookFile":
+    """The hooks of a file, without the user's rights if commands could write it. What they refuse stays refused."""
+    if not is_foreign:
+        return found
+    why = "it reaches no more than a hook of a project: commands could write its file, which lies in one"
+    hooks = (
+        msgspec.structs.replace(
+            hook, sandboxed=True, of_project=hook.of_project or hook.handler == "http", notes=(*hook.notes, why)
+        )
+        for hook in found.hooks
+    )
+    return msgspec.structs.replace(found, hooks=tuple(hooks))
+
+
+def _judged(component: Component, foreign: frozenset[str]) -> Component:
+    if component.candidate.file.path not in foreign or not component.has_own_parts:
+        return component
+    return component._replace(candidate=component.candidate._replace(may_be_of_commands=True))
 
 
 async def _of_user(places: Sequence[Place]) -> Found:
@@ -231,6 +292,7 @@ def _hooks_of_components(
         path, plugin = one.candidate.file.path, one.candidate.plugin
         of_project = one.candidate.is_of_project or bool(plugin)
         found = scoped_hooks(definition.hooks, f"{kind} {definition.name}", path, of_project=of_project, plugin=plugin)
+        found = _held(found, one.candidate.may_be_of_commands)
         hooks += found.hooks
         notes += [f"{path}: {note}" for note in found.notes]
     return tuple(hooks), tuple(notes)

@@ -61,12 +61,14 @@ class Candidate(NamedTuple):
         is_of_project: whether the project brought it; otherwise it is the user's.
         obstacle: why the user does not want it, as the rest of a sentence; empty if there is no such reason.
         plugin: the name of the user's plugin that has it, which is put before its own; empty for others.
+        may_be_of_commands: it is the user's, but commands could write it, and the user has not approved what it does.
     """
 
     file: FoundFile
     is_of_project: bool
     obstacle: str = ""
     plugin: str = ""
+    may_be_of_commands: bool = False
 
 
 class Component(NamedTuple):
@@ -125,7 +127,22 @@ class Component(NamedTuple):
 
         if self.candidate.is_of_project or self.candidate.plugin:
             return Grants((), ("`allowed-tools` is not used: its tools are approved as all others are",))
+        if self.candidate.may_be_of_commands:
+            return Grants((), ("`allowed-tools` is not used: commands could write the file, which lies in a project",))
         return grants_in(definition.allowed_tools)
+
+    @property
+    def has_own_parts(self) -> bool:
+        """Whether it is a file of the user's own, in use, that does more than instruct the model."""
+        if self.state != "used" or self.candidate.is_of_project or self.candidate.plugin or self.definition is None:
+            return False
+        return bool(self.hooks or getattr(self.definition, "allowed_tools", ()))
+
+    @property
+    def hooks(self) -> str:
+        """Its hooks as JSON; empty if it has none."""
+        definition = self.definition if isinstance(self.definition, Skill) else self.agent
+        return "" if definition is None else definition.hooks
 
     @property
     def command(self) -> "CommandFile | None":

@@ -1,0 +1,44 @@
+"""What files of the user's own do besides instructing the model, for the question whether it is the user's."""
+
+import msgspec
+
+from kaa.builtin.agent_hooks.rights import runs_sandboxed
+from kaa.components.hooks import HookDefinition
+from kaa.components.hooks.frontmatter import scoped_hooks
+from kaa.shell.components import FoundFile
+from kaa.shell.components.hook_files import hooks_of, line_of
+from kaa.shell.components.reading import Component
+from kaa.shell.trust.own_in_projects import OwnPart
+
+
+def part_of_hooks(file: FoundFile, root: str) -> OwnPart:
+    """The hooks of a file that `find_hooks` found.
+
+    Args:
+        file: the file.
+        root: the directory of the project.
+    """
+    hooks = hooks_of(file, of_project=False).hooks
+    has_rights = any(_has_rights(hook, root) for hook in hooks)
+    return OwnPart(file.path, file.data, tuple(map(line_of, hooks)), has_rights)
+
+
+def part_of_component(component: Component, root: str) -> OwnPart:
+    """The hooks of a skill or an agent, and which calls it grants.
+
+    Args:
+        component: one with such parts.
+        root: the directory of the project.
+    """
+    path, text = component.candidate.file.path, component.hooks
+    hooks = scoped_hooks(text, "", path, of_project=False).hooks if text else ()
+    allowed: tuple[str, ...] = getattr(component.definition, "allowed_tools", ())
+    lines = [*map(line_of, hooks), *([f"allowed-tools: {', '.join(allowed)}"] if allowed else [])]
+    data = {"hooks": msgspec.json.decode(text) if text else {}, "allowed-tools": allowed}
+    shown = msgspec.json.format(msgspec.json.encode(data), indent=2)  # in lines, for the difference
+    return OwnPart(path, shown, tuple(lines), bool(allowed) or any(_has_rights(hook, root) for hook in hooks))
+
+
+def _has_rights(hook: HookDefinition, root: str) -> bool:
+    """Whether a hook of the user's reaches more than one of the project's."""
+    return hook.handler == "http" or (hook.handler == "command" and not runs_sandboxed(hook, root))

@@ -1,0 +1,129 @@
+"""What of the user's own files counts as the user's although it lies in a project, whose commands may have written it.
+
+Many keep skills, hooks and extensions in repositories, and work on them there with kaa. Such a file has the user's
+rights only as the user approved it: the record is that of trust in projects, by content.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from kaa.ext.asking import Asker, NobodyToAskError, confirm
+from kaa.host.known_projects import in_known_project
+from kaa.host.paths import is_below, trail
+from kaa.host.programs import written
+from kaa.shell.home import Home
+
+if TYPE_CHECKING:
+    from kaa.shell.trust.configuration import ProjectConfiguration
+    from kaa.shell.trust.store import TrustStore
+
+_PARTS = "hooks and allowed-tools in projects"  # in place of the directory of a project
+_TITLE = "Use what these files of yours, which lie in a project, do with your rights?"
+_WITHOUT = "Without a yes, their hooks run in the sandbox, and their `allowed-tools` grant nothing."
+
+
+def project_of(path: str, home: Path) -> str:
+    """The project whose commands could write a file, or a link on the way to it; empty for none.
+
+    Args:
+        path: absolute, as the user or kaa names it.
+        home: kaa's folder. Commands cannot write it where it lies in a project, but where it was the project itself.
+    """
+    top, user = os.path.realpath(home), os.path.realpath(os.path.expanduser("~"))
+    for place in trail(os.path.join(os.getcwd(), path)):  # not normalized: `..` behind a link leads elsewhere
+        # The user's whole home is held file by file; kaa warns when it starts there.
+        now = (one for one in written() if is_below(place, (one,)) and not is_below(user, (one,)))
+        found = next(now, None) or in_known_project(place, os.environ, "")
+        if found and (not is_below(place, (top,)) or is_below(found, (top,))):
+            return found
+    return ""
+
+
+class OwnPart(NamedTuple):
+    """What a file of the user's does besides instructing the model.
+
+    Attributes:
+        path: of the file, absolute.
+        data: the part of it that counts: what may change besides is not asked about.
+        lines: what it does, for people.
+        has_rights: whether any of that is more than the project could do.
+    """
+
+    path: str
+    data: bytes
+    lines: tuple[str, ...]
+    has_rights: bool
+
+
+class OwnParts:
+    """The decisions about hooks and grants in such files.
+
+    Args:
+        home: keeps decisions.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._declined: set[str] = set()  # digests, until kaa ends
+        self._asking = asyncio.Lock()
+
+    async def foreign(self, parts: Sequence[OwnPart], asker: Asker, notify: Callable[[str], None]) -> frozenset[str]:
+        """The paths of the files whose parts get no rights of the user's. The person is asked about those with some.
+
+        Args:
+            parts: of all files of the user's.
+            asker: asks the person.
+            notify: told, in a sentence, what was not approved.
+        """
+        inside = {part: project for part in parts if (project := project_of(part.path, self._home.path))}
+        if not inside:
+            return frozenset()
+        # Lazy: few users have such files.
+        from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration, TrustError
+        from kaa.shell.trust.store import TrustStore
+
+        files = tuple(ConfigurationFile(part.path, "file", part.data) for part in inside)
+        configuration, store = ProjectConfiguration(_PARTS, files), TrustStore(self._home)
+        async with self._asking:
+            try:
+                approved = store.trusted_files(configuration)
+                new = {part: project for part, project in inside.items() if part.path not in approved}
+                asked = {part: project for part, project in new.items() if part.has_rights}
+                if asked and await self._approves(asked, configuration, store, asker):
+                    store.trust(configuration)
+                    return frozenset()
+            except TrustError as error:
+                notify(str(error))
+                return frozenset(part.path for part in inside)
+        if asked:
+            part, project = next(iter(asked.items()))
+            more = f", and in {len(asked) - 1} more of your files," if len(asked) > 1 else ""
+            notify(
+                f"Hooks in {part.path}{more} run in the sandbox, and `allowed-tools` there grant nothing: commands"
+                f" could write them in {project}. kaa asks in the terminal whether to use them as yours"
+            )
+        return frozenset(part.path for part in new)
+
+    async def _approves(
+        self, asked: "dict[OwnPart, str]", configuration: "ProjectConfiguration", store: "TrustStore", asker: Asker
+    ) -> bool:
+        from kaa.shell.trust.store import Changed  # lazy, as above
+
+        if not asker.can_ask or configuration.digest in self._declined:
+            return False
+        lines: list[str] = []
+        for part, project in asked.items():
+            lines += [f"{part.path}, which commands could write in {project}:", *(f"- {one}" for one in part.lines)]
+        state = store.state(configuration)
+        if isinstance(state, Changed) and (state.difference.changed or state.difference.removed):
+            lines += ["", "What changed since you said yes:", state.difference.diff]
+        try:
+            approves = await confirm(asker, _TITLE, "\n".join((*lines, "", _WITHOUT)), only_person=True)
+        except NobodyToAskError:
+            return False
+        if not approves:
+            self._declined.add(configuration.digest)
+        return approves

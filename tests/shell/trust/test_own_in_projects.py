@@ -1,0 +1,137 @@
+"""Files of the user's that lie in projects do with the user's rights what the user approved, and nothing else."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kaa.ext.questions import Confirmation
+from kaa.shell.conversation import Conversation
+from kaa.shell.trust.own_in_projects import project_of
+from kaa.workspace.places import Places
+from tests.support.person import yes_or_no
+from tests.support.stage import Stage
+
+_SKILL = """---
+name: foo
+description: does foo
+{more}---
+Do foo.
+"""
+_HOOKS = """hooks:
+  PreToolUse:
+    - matcher: Bash
+      hooks:
+        - type: command
+          command: "echo {word}"
+"""
+_GRANT = "allowed-tools: Bash(make *)\n"
+
+
+@pytest.fixture
+def project(stage: Stage, tmp_path: Path) -> Path:
+    """A repository of skills that kaa worked in: all of it is a folder of the user's skills."""
+    repository = tmp_path / "repository"
+    (repository / "foo").mkdir(parents=True)
+    _ran_in(repository)
+    stage.home.mkdir(exist_ok=True)
+    (stage.home / "skills").symlink_to(repository)
+    return repository
+
+
+def _ran_in(project: Path) -> None:
+    assert Places.of(os.environ, os.path.expanduser("~"), str(project)).caches
+
+
+def _write(project: Path, more: str) -> None:
+    (project / "foo" / "SKILL.md").write_text(_SKILL.format(more=more))
+
+
+def _listing(stage: Stage, command: str = "/hooks") -> str:
+    async def scene(conversation: Conversation) -> str:
+        return str(await conversation.submit(command))
+
+    return stage.play(scene)
+
+
+def test_hooks_that_commands_could_write_run_in_the_sandbox(stage: Stage, project: Path) -> None:
+    _write(project, _HOOKS.format(word="one"))
+
+    assert "runs in the sandbox" in _listing(stage)
+
+    assert any(f"{project}" in notice and "run in the sandbox" in notice for notice in stage.notices)
+
+
+def test_hooks_have_the_users_rights_as_the_user_approved_them(stage: Stage, project: Path) -> None:
+    _write(project, _HOOKS.format(word="one"))
+    stage.asker = person = yes_or_no(True, False)
+
+    assert "runs with your rights" in _listing(stage)
+    assert "runs with your rights" in _listing(stage)  # not asked again
+    (question,) = person.questions
+    assert isinstance(question, Confirmation)
+    assert question.only_person
+    assert "echo one" in question.details
+
+    _write(project, "model: x\n" + _HOOKS.format(word="one"))  # whatever else is in the file may change
+    assert "runs with your rights" in _listing(stage)
+    _write(project, _HOOKS.format(word="two"))
+    assert "runs in the sandbox" in _listing(stage)
+    changed = ["".join(line.split()) for line in person.questions[1].details.splitlines()]
+    assert '-"command":"echoone"' in changed
+    assert '+"command":"echotwo"' in changed
+
+
+def test_hooks_without_the_users_rights_are_no_question(stage: Stage, project: Path) -> None:
+    _write(project, _HOOKS.format(word="one").replace("echo", "make"))
+    stage.asker = yes_or_no()
+
+    assert "runs in the sandbox" in _listing(stage)
+    assert stage.notices == []
+
+
+def test_tools_are_granted_as_the_user_approved_them(stage: Stage, project: Path) -> None:
+    _write(project, _GRANT)
+
+    assert "`allowed-tools` is not used" in _listing(stage, "/skills")
+    stage.asker = yes_or_no(True)
+    assert "`allowed-tools` is not used" not in _listing(stage, "/skills")
+
+
+def test_files_of_hooks_count_likewise(stage: Stage, tmp_path: Path) -> None:
+    dotfiles = tmp_path / "dotfiles"
+    dotfiles.mkdir()
+    hooks = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "echo x", "sandbox": false}]}]}}'
+    (dotfiles / "hooks.json").write_text(hooks)
+    stage.home.mkdir(exist_ok=True)
+    (stage.home / "hooks.json").symlink_to(dotfiles / "hooks.json")
+    assert "runs with your rights" in _listing(stage)
+
+    _ran_in(dotfiles)
+
+    assert "runs in the sandbox" in _listing(stage)
+    stage.asker = yes_or_no(True)
+    assert "runs with your rights" in _listing(stage)
+
+
+def test_a_link_that_commands_could_make_counts_like_a_file(tmp_path: Path) -> None:
+    repository, home = tmp_path / "repository", tmp_path / "agent"
+    (repository / "foo").mkdir(parents=True)
+    _ran_in(repository)
+    (tmp_path / "private").mkdir()
+    (repository / "bar").symlink_to(tmp_path / "private")
+    home.mkdir()
+    (home / "skills").symlink_to(repository)
+
+    assert project_of(str(home / "skills" / "bar" / "SKILL.md"), home) == str(repository)
+    assert project_of(str(tmp_path / "private" / "SKILL.md"), home) == ""
+
+
+def test_kaas_own_folder_in_a_project_is_not_of_the_project(tmp_path: Path) -> None:
+    home = tmp_path / "dotfiles" / "agent"
+    home.mkdir(parents=True)
+    _ran_in(tmp_path / "dotfiles")
+
+    assert project_of(str(home / "hooks.json"), home) == ""
+    _ran_in(home)  # an earlier kaa did
+    assert project_of(str(home / "hooks.json"), home) == str(home)
