@@ -54,8 +54,25 @@ def project(tmp_path: Path) -> Path:
     return project
 
 
-def _play(project: Path, commands: Sequence[str], asker: Asker = NOBODY) -> list[str]:
-    """Have the model run commands. Returns their results."""
+def _play(
+    project: Path,
+    commands: Sequence[str],
+    asker: Asker = NOBODY,
+    notices: list[str] | None = None,
+    *,
+    keeps: bool = True,
+) -> list[str]:
+    """Have the model run commands. Returns their results.
+
+    Args:
+        project: where.
+        commands: each is a call.
+        asker: answers.
+        notices: gets what the person is told.
+        keeps: kaa has a home, where it keeps copies.
+    """
+    sandbox = SandboxOptions(private=(str(project.parent / "kaa"),) if keeps else ())
+    told = [] if notices is None else notices
     with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
         environ = {
             "PATH": os.environ["PATH"],
@@ -65,8 +82,10 @@ def _play(project: Path, commands: Sequence[str], asker: Asker = NOBODY) -> list
         }
 
         async def whole() -> list[str]:
-            workspace = LocalWorkspace.start(str(project), env=environ, sandbox=SandboxOptions())
-            host = Host(HostOptions(), Home(project.parent / "kaa"), environ, lambda _: None, asker)
+            workspace = LocalWorkspace.start(str(project), env=environ, sandbox=sandbox)
+            host = Host(
+                HostOptions(), Home(project.parent / "kaa"), environ, lambda notice: told.append(notice.text), asker
+            )
             try:
                 async with conversing(host, ConversationOptions(model="m"), workspace) as conversation:
                     return await _results(conversation)
@@ -134,13 +153,54 @@ def test_protected_files_that_come_and_go_within_a_command_are_not_asked_about(p
     _git(project, "commit", "-qm", "hooks")
     _git(project, "checkout", "-q", "main")
     person = Person(Deny())
+    notices: list[str] = []
+    command = "git checkout -q hooks; sleep 0.3; git checkout -q main; git branch --show"
 
-    [result] = _play(project, ["git checkout -q hooks; sleep 0.3; git checkout -q main; git branch --show"], person)
+    [result] = _play(project, [command], person, notices)
 
     assert person.questions == []
     assert _git(project, "status", "--short") == ""
     assert "came with a checkout and went with the next one" in result
     assert "kaa-blocked" not in result
+    assert _copies_in(notices) == {"#!/bin/sh\n", "[env]\n"}  # commands can write what git says of checkouts
+
+
+def test_what_kaa_cannot_keep_is_asked_about_whatever_git_says(project: Path) -> None:
+    _git(project, "checkout", "-q", "main")
+    _git(project, "checkout", "-qb", "hooks")
+    (project / "mise.toml").write_text("[env]\n")
+    _git(project, "add", ".")
+    _git(project, "commit", "-qm", "hooks")
+    _git(project, "checkout", "-q", "main")
+    person = Person(Deny())
+
+    _play(project, ["git checkout -q hooks; sleep 0.3; git checkout -q main"], person, keeps=False)
+
+    assert len(person.questions) == 1
+    assert (project / "mise.toml.kaa-blocked").read_text() == "[env]\n"
+
+
+def test_what_git_takes_for_a_checkout_because_a_command_says_so_is_kept(project: Path) -> None:
+    _git(project, "checkout", "-q", "main")
+    _git(project, "config", "user.name", "n")
+    _git(project, "config", "user.email", "e@x")
+    forges = (
+        "echo mine > mise.toml; sleep 0.3; blob=$(echo mine | git hash-object -w --stdin);"
+        ' tree=$(printf "100644 blob $blob\\tmise.toml\\n" | git mktree); forged=$(git commit-tree -m x $tree);'
+        ' echo "$forged $(git rev-parse HEAD) n <e@x> 1 +0000\tx" >> .git/logs/HEAD'
+    )
+    notices: list[str] = []
+
+    _play(project, [forges], Person(Deny()), notices)
+
+    assert _copies_in(notices) == {"mine\n"}
+    assert not (project / "mise.toml.kaa-blocked").exists()
+
+
+def _copies_in(notices: Sequence[str]) -> set[str]:
+    """Return the contents of the copies that kaa names."""
+    [notice] = [one for one in notices if "came with a checkout" in one]
+    return {Path(path).read_text() for path in notice.partition("kaa keeps a copy: ")[2].split(", ")}
 
 
 def test_what_a_checkout_removed_but_somebody_wrote_anew_is_asked_about(project: Path) -> None:

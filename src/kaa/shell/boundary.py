@@ -79,6 +79,19 @@ class SandboxControl(Confines, Protocol):
         """Those of some files, of absolute paths, that git had checked out a moment ago, and has no more."""
         ...
 
+    async def save_copy(self, path: str, content: bytes, mode: int) -> str:
+        """Keep the content of a file for some days in kaa's home, where calls cannot write.
+
+        Args:
+            path: of the file.
+            content: all of it.
+            mode: its permission bits.
+
+        Returns:
+            The path of the copy; empty if there is none.
+        """
+        ...
+
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs.
 

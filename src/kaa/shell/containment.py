@@ -107,6 +107,10 @@ class Contained:
 
         return await HeldFilesOfGit(self._workspace).left_behind(contents)
 
+    async def save_copy(self, path: str, content: bytes, mode: int) -> str:
+        """See `SandboxControl`."""
+        return await self._workspace.sandbox.save_copy(path, content, mode)
+
     @property
     def moved_files(self) -> "MovedFiles":
         """The project without a sandbox."""
@@ -316,6 +320,10 @@ class NoSandbox:
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
         """Nothing is checked out."""
         return frozenset()
+
+    async def save_copy(self, path: str, content: bytes, mode: int) -> str:
+        """There is no place for it."""
+        return ""
 
     @property
     def moved_files(self) -> "MovedFiles":

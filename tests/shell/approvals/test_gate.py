@@ -159,6 +159,9 @@ class Sandbox:
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
         return frozenset()
 
+    async def save_copy(self, path: str, content: bytes, mode: int) -> str:
+        return ""
+
     @property
     def moved_files(self) -> MovedFiles:
         assert self.outside is not None

@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import posixpath
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -200,8 +200,9 @@ class SetAside:
         open_ones = tuple(one for one in kept if any(is_below(file.copy, one.kept_as) for file in rest))
         if not left:
             return await self._ask_and_write(call, rest, open_ones, remark)
-        await self._discard_copies(left, kept)
+        await self._discard_copies(tuple(left), kept)
         told = f"{_listed([file.path for file in left])} came with a checkout and went with the next one."
+        self._notify(f"{told} kaa keeps a copy: {_listed(tuple(left.values()))}")
         outcome = await self._ask_and_write(call, rest, open_ones, remark) if rest else Outcome()
         settled = (*(one for one in kept if one not in open_ones), *outcome.settled)
         return Outcome(f"{told} {outcome.told}".rstrip(), settled)
@@ -225,10 +226,18 @@ class SetAside:
             return Outcome(f"{verdict.reason} {IF_MOVED}")
         return await self._write(files, kept, own=verdict.puts_back)
 
-    async def _left_behind(self, files: Sequence[ProposedFile]) -> Sequence[ProposedFile]:
-        """Return the files that git had checked out and has no more: nobody needs them, and git has their content."""
+    async def _left_behind(self, files: Sequence[ProposedFile]) -> Mapping[ProposedFile, str]:
+        """Return the files that git had checked out and has no more, with new copies in kaa's home.
+
+        Nobody needs them. But commands can write what git says of that, so one that kaa cannot keep is none of them.
+        """
         left = await self._sandbox.left_behind({file.path: file.content for file in files if file.before == Absent()})
-        return tuple(file for file in files if file.path in left)
+        copies = {
+            file: await self._sandbox.save_copy(file.path, file.content, file.mode)
+            for file in files
+            if file.path in left
+        }
+        return {file: copy for file, copy in copies.items() if copy}
 
     def _ways_back(self, kept: Sequence[Blocked]) -> str:
         """Return a command for the directory of the project."""

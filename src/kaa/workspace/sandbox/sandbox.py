@@ -583,6 +583,14 @@ class Sandbox:
         """The folder in kaa's home, which commands neither read nor write, for what the guard moved away."""
         return os.path.join(self._options.private[0], "moved-files") if self._options.private else ""
 
+    async def save_copy(self, path: str, content: bytes, mode: int) -> str:
+        """Keep a content there; see `SandboxControl` in `kaa.shell.boundary`."""
+        if not self._saved:
+            return ""
+        from kaa.workspace.sandbox.saved_content import save_content  # lazy: few files are kept
+
+        return await asyncio.to_thread(save_content, self._saved, path, content, mode)
+
     async def _change_guard(self, slot: Slot) -> "GuardWatch":
         """Have another guard watch, from the moment on until which the former one has."""
         from kaa.workspace.sandbox.watch import GuardWatch  # lazy: a conversation without commands needs none
