@@ -90,7 +90,9 @@ def test_modules_of_other_projects_are_not_loaded_from_the_start(tmp_path: Path)
     project, library = tmp_path / "project", tmp_path / "library"
     for folder in (project / "src", library):
         folder.mkdir(parents=True)
-        (folder / "msvcrt.py").write_text(f"open({str(tmp_path / folder.name)!r} + '.loaded', 'w')\nraise ModuleNotFoundError")
+        (folder / "msvcrt.py").write_text(
+            f"open({str(tmp_path / folder.name)!r} + '.loaded', 'w')\nraise ModuleNotFoundError"
+        )
     status = project.stat()
     (tmp_path / "projects").write_text(f"{status.st_dev} {status.st_ino} {project}\n")
     source = (
