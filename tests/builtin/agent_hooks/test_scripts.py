@@ -35,6 +35,7 @@ SHELL = [
     'export DBUS_SESSION_BUS_ADDRESS="unix:path=/run/user/$(id -u)/bus"\nnotify-send "$(jq -r .message)" "$1"\n',
     'sleep 1 & p=$!\nwait "$p"\ntput setaf "$1"\nhostname -s\nlogger -t kaa "$1"\n',
     'export LC_ALL=C TERM=xterm\nMSG="$1" jq -n env.MSG\n',
+    'seen=([0]=a "$1")\ncat <<E\n$(date) $1\nE\n',
     "main() { helper; }\nhelper() { echo x; }\nmain\n",
 ]
 EXECUTING = [
@@ -105,6 +106,13 @@ EXECUTING = [
     "echo `./x`\n",
     "cat <(./x)\n",
     "cat <<E | sh\n./x\nE\n",
+    # Texts whose first blanks the grammar leaves out, and what begins there; elements that bash calculates.
+    "x=y\ncat <<E\n  $($x --summary)\nE\n",
+    "x=y\ncat <<-E\n\t`$x a`\n\tE\n",
+    "x=y\ncat <<E\n$x\n\t$(make a)\nE\n",
+    'x=y\necho "$x\n\t$($x)"\n',
+    'f="$(jq -r .c)"\nseen+=([$f]=1)\n',
+    'f="$(jq -r .c)"\ndeclare -a seen="([$f]=1)"\n',
     ". ./lib.sh\n",
     ". {here}/loop.sh\n",
     "{here}/npx prettier\n",

@@ -34,13 +34,16 @@ _ARITHMETIC = re.compile(r"\(\(.*(?:[A-Za-z_`]|\$(?![#?])).*\)\)|\$\[", re.DOTAL
 _COMPARED = re.compile(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
 _NUMBER = re.compile(r"""["']?(?:-?\d+|\$[?#]|\$\{#\w+\})["']?""")
 _OF_VARIABLE = re.compile(r"\s-[vR]\s")
+_INDEX = re.compile(r"\[\d+\]")
 _EXPANSION = re.compile(
     r"\$\{(?:#?(?:\w+|[@*#?!-])|\w+\[(?:\d+|[@*])\])\}"
     r"|\$\{(?:\w+|[@*])(?:\[(?:\d+|[@*])\])?(?::?[-+?]|##?|%%?|//?|\^\^?|,,?|:\s?-?\d+(?::\d+)?\}).*",
     re.DOTALL,
 )
-# Texts in which the grammar may overlook that bash executes something, and what that looks like.
+# Texts in which the grammar may overlook that bash executes something, and what that looks like: also between the parts
+# that it found, as in a here-document that begins with blanks.
 _TEXTS = frozenset({"extglob_pattern", "heredoc_body", "heredoc_content", "regex", "string_content", "word"})
+_WITH_TEXTS = _TEXTS | {"concatenation", "string", "translated_string"}
 _SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
 _PATH_ITSELF = frozenset({"$PATH", "${PATH}"})
 
@@ -108,7 +111,7 @@ class _Script:
         return not self._script.tree.has_error and len(nodes) < _MOST_NODES and all(map(self._is_harmless, nodes))
 
     def _is_harmless(self, node: "Node") -> bool:
-        if node.type in _TEXTS and not node.named_children and self._substitutes(node):
+        if node.type in _WITH_TEXTS and self._substitutes(node):
             return False
         match node.type:
             case "command":
@@ -118,9 +121,11 @@ class _Script:
                 return variable is None or not LED_BY.fullmatch(self._script.text(variable))
             case "variable_assignment":
                 return self._is_harmless_assignment(node)
+            case "array":
+                return all(map(self._is_harmless_element, node.named_children))
             case "declaration_command" | "unset_command":
                 return all(
-                    child.type == "variable_assignment"
+                    (child.type == "variable_assignment" and not self._declares_array(node, child))
                     or (child.type == "variable_name" and not self._unsets_needed(node, child))
                     or (child.type == "word" and not re.match(r"-\w*[fin]", self._script.text(child)))
                     for child in node.named_children
@@ -146,7 +151,20 @@ class _Script:
             starts = [self._script.text(one) for one in holder.named_children if one.type == "heredoc_start"]
             if starts and starts[0][:1] in "'\"\\":
                 return False
-        return _SUBSTITUTION.search(self._script.text(text)) is not None
+        return _SUBSTITUTION.search(self._script.uncovered(text, _TEXTS)) is not None
+
+    def _is_harmless_element(self, element: "Node") -> bool:
+        """Judge a value of an array: bash calculates what stands in brackets before it."""
+        text = self._script.text(element)
+        return not text.startswith("[") or _INDEX.match(text) is not None
+
+    def _declares_array(self, command: "Node", assignment: "Node") -> bool:
+        """Whether the value of a variable is one that bash takes apart into elements once it is computed."""
+        options = [self._script.text(child) for child in command.named_children if child.type == "word"]
+        value = assignment.child_by_field_name("value")
+        if value is None or value.type == "array" or not any(re.match(r"-\w*[aA]", one) for one in options):
+            return False
+        return self._script.word(value).value is None
 
     def _unsets_needed(self, command: "Node", name: "Node") -> bool:
         text = self._script.text(name)

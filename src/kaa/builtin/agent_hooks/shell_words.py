@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.host.shell_grammar import parse
@@ -93,6 +93,15 @@ class ShellText:
     def text(self, node: "Node") -> str:
         """Return the text of a node."""
         return self._source[node.start_byte : node.end_byte].decode(errors="replace")
+
+    def uncovered(self, node: "Node", kinds: Collection[str]) -> str:
+        """Return the text of a node without its parts of other kinds than these."""
+        kept, at = b"", node.start_byte
+        for child in node.named_children:
+            if child.type not in kinds:
+                kept += self._source[at : child.start_byte] + b"\0"
+                at = child.end_byte
+        return (kept + self._source[at : node.end_byte]).decode(errors="replace")
 
     def arguments(self, node: "Node") -> "Iterator[Node]":
         """The words of a command, also those behind its redirections."""
