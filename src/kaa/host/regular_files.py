@@ -40,6 +40,16 @@ def regular(path: str, flags: int) -> int:
     raise _refused("a named pipe" if stat.S_ISFIFO(mode) else "a device", path)
 
 
+def text_of(path: str, most_bytes: int = 8 * 1024 * 1024) -> bytes:
+    """The beginning of a file. What a command has put in its place is not waited for: a named pipe has none.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        return file.read(most_bytes) or b""
+
+
 def read_regular(path: "str | os.PathLike[str]") -> bytes:
     """The content of a regular file.
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from kaa.builtin.amounts import counted
 from kaa.host.paths import is_below
+from kaa.host.python_environments import folders_of_environment, is_environment
 from kaa.shell.mcp.code_files import (
     BEGINNING,
     entries,
@@ -25,7 +26,7 @@ from kaa.shell.mcp.code_files import (
 from kaa.shell.mcp.compiled import line_loads_compiled, loads_compiled
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.deciding_files import CHOOSE_VERSIONS, deciding_files
-from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, is_installed
+from kaa.shell.mcp.imported import can_be_imported, is_installed
 from kaa.shell.mcp.installed import INSTALLED, PACKAGES, fingerprint
 from kaa.shell.mcp.mentioned import mentioned
 from kaa.shell.mcp.named_code import MANIFESTS, has_program_outside, named_code

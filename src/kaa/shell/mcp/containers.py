@@ -12,6 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from kaa.host.paths import is_below
+from kaa.host.regular_files import text_of
 from kaa.shell.mcp.code_files import has_name_of_program
 from kaa.shell.mcp.executed_words import (
     is_folder_option,
@@ -20,7 +21,6 @@ from kaa.shell.mcp.executed_words import (
     is_option_of_data,
     scripts,
 )
-from kaa.shell.mcp.imported import text_of
 from kaa.shell.mcp.named_code import is_data, is_loaded_from
 from kaa.shell.mcp.runners import package_of_runner
 

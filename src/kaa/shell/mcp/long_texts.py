@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from kaa.shell.mcp.imported import text_of
+from kaa.host.regular_files import text_of
 
 _MAX_BYTES = 8 * 1024 * 1024
 _MAX_PLACES = 500

@@ -4,8 +4,8 @@ import os
 import re
 from collections.abc import Collection, Iterator
 
+from kaa.host.regular_files import text_of
 from kaa.shell.mcp.code_files import entries, is_code, is_program
-from kaa.shell.mcp.imported import text_of
 
 # Of settings; others that a path mentions may be code: `include "../x.inc"`.
 _SETTINGS = re.compile(r".+\.(?:json|ya?ml|toml|ini|cfg|conf|lock|xml|properties|env)|\.env.*")

@@ -13,8 +13,8 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from kaa.host.paths import is_below, trail
+from kaa.host.regular_files import text_of
 from kaa.shell.mcp.code_files import entries, has_code, has_name_of_program, is_program
-from kaa.shell.mcp.imported import text_of
 from kaa.shell.mcp.named_code import MANIFESTS, is_data
 from kaa.shell.mcp.outside_texts import MAX_DEEP, Text, walked, without_data
 from kaa.shell.mcp.place import Place

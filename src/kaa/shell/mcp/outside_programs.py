@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs, is_program
+from kaa.host.python_environments import folders_of_environment, is_environment
+from kaa.host.regular_files import text_of
 from kaa.host.shims import is_shim, leads_to_shim
 from kaa.shell.mcp.builds import folder_that_is_built
 from kaa.shell.mcp.compiled import loads_compiled
 from kaa.shell.mcp.deciding_files import chosen_versions
 from kaa.shell.mcp.executed_words import executed, is_container
-from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
 from kaa.shell.mcp.long_texts import around_names
 from kaa.shell.mcp.named_by_texts import files_in_texts, named_by_texts
 from kaa.shell.mcp.named_code import MANIFESTS, is_data, is_loaded_from, named_code

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from kaa.host.regular_files import text_of
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES
-from kaa.shell.mcp.imported import text_of
 from kaa.shell.mcp.jars import class_path
 
 # Names of manifests, and what is a path in them, relative to their folder. Sources are the manuals of the tools.

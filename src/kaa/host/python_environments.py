@@ -1,0 +1,66 @@
+"""Virtual environments of Python and conda, and the folders elsewhere that their Pythons import from."""
+
+import glob
+import os
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from kaa.host.paths import is_below
+from kaa.host.regular_files import text_of
+
+_PATHS = re.compile(rb"/[^'\"\n:]+")
+_NAMES = re.compile(rb"\w+")
+_EDITABLE, _SOURCE = re.compile(rb'"editable"\s*:\s*true'), re.compile(rb'"file://(/[^"]*)"')
+
+
+def is_environment(folder: str) -> bool:
+    """True for a virtual environment of Python or conda."""
+    return any(os.path.exists(os.path.join(folder, one)) for one in ("pyvenv.cfg", "conda-meta"))
+
+
+def folders_of_environment(environment: str) -> Iterator[str]:
+    """Real paths of folders outside of an environment that its Python imports from, such as editable installs."""
+    for packages in glob.glob(f"{glob.escape(environment)}/lib*/python*/*-packages"):
+        yield from sorted(set(filter(None, map(_folder, _led_to(packages)))))
+
+
+def _led_to(packages: str) -> Iterator[str]:
+    """Paths that files and links among installed packages lead to."""
+    beside, loaders = glob.escape(packages), glob.glob(f"{glob.escape(packages)}/__editable__*.py")
+    listed: set[str] = set()
+    for file in (*glob.glob(f"{beside}/*.pth"), *glob.glob(f"{beside}/*.egg-link")):
+        for line in _read(file).splitlines():
+            if line.startswith((b"import ", b"import\t")):  # Python executes it
+                names = map(os.fsdecode, _NAMES.findall(line))
+                loaders += (path for name in names if os.path.isfile(path := f"{packages}/{name}.py"))
+                listed.update(map(os.fsdecode, _PATHS.findall(line)))
+            elif line:
+                listed.add(os.path.join(packages, os.fsdecode(line)))
+    for loader in loaders:
+        listed.update(map(os.fsdecode, _PATHS.findall(_read(loader))))
+    yield from listed
+    yield from filter(os.path.islink, (os.path.join(packages, name) for name in os.listdir(packages)))
+    known = [os.path.realpath(path) for path in listed]
+    for file in glob.glob(f"{beside}/*.dist-info/direct_url.json"):  # PEP 610
+        text = _read(file)
+        for url in _SOURCE.findall(text) if _EDITABLE.search(text) else ():
+            source = os.path.realpath(unquote(os.fsdecode(url)))
+            if not any(is_below(one, (source,)) for one in known):  # what loads it is in a form of its own
+                yield source
+
+
+def _folder(path: str) -> str:
+    """The real path of a folder, or of the one that a file or a module without its ending is in; empty if none is."""
+    real = os.path.realpath(path)
+    if os.path.isdir(real):
+        return real
+    is_module = any(os.path.isfile(f"{real}{end}") for end in ("", ".py", ".so", ".pyc"))
+    return os.path.dirname(real) if is_module else ""
+
+
+def _read(path: str) -> bytes:
+    try:
+        return text_of(path)
+    except OSError:  # Python cannot read it, either
+        return b""
