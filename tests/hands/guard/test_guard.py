@@ -616,14 +616,38 @@ def test_the_repository_elsewhere_of_a_worktree_is_guarded(project: Path, start:
 
 
 @_needs_git
-def test_more_repositories_than_can_be_watched_are_reported(project: Path, start: Callable[..., Brain]) -> None:
+@pytest.mark.parametrize("before", [0, 60])
+def test_more_repositories_than_can_be_watched_are_reported(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    def add(numbers: range) -> None:
+        lines = (f"160000 {'1' * 40}\tvenv/{number}/x\n" for number in numbers)
+        subprocess.run(["git", "update-index", "--index-info"], cwd=project, input="".join(lines).encode(), check=True)
+
+    monkeypatch.setattr(directories, "_MAX_LINKED", 50)
+    _git("init", cwd=project)
+    add(range(before))
+    brain = start(git_writable=True)
+    (project / "a").touch()
+    _git("add", "a", cwd=project)
+    assert brain.check() == {}
+
+    add(range(before, 61))
+
+    assert list(brain.check()) == [".git/index"]
+
+
+@_needs_git
+def test_an_index_with_thousands_of_repositories_is_watched(project: Path, start: Callable[..., Brain]) -> None:
     _git("init", cwd=project)
     brain = start(git_writable=True)
 
-    lines = (f"160000 {'1' * 40}\tvenv/{number}/x\n" for number in range(1100))
+    lines = (f"160000 {'1' * 40}\tvenv/{number}/x\n" for number in range(2000))
     subprocess.run(["git", "update-index", "--index-info"], cwd=project, input="".join(lines).encode(), check=True)
+    assert brain.check() == {}
+    _repository(project / "venv" / "1999" / "x" / ".git", _EVIL)
 
-    assert list(brain.check()) == [".git/index"]
+    assert list(brain.check()) == ["venv/1999/x/.git/config"]
 
 
 @_needs_git

@@ -21,7 +21,8 @@ _SHARE_OF_WATCHES = 2  # the user's editors and other sessions need some too
 _MAX_DIRECTORIES_READ = 65536  # 28 us each
 _OTHER_WATCHES = 2048  # for guarded files and directories
 _MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are names that it no longer has
-_MAX_LINKED = 1024  # directories that only an index or a symlink leads to
+_MAX_LINKED = 8192  # directories that only an index or a symlink leads to
+_MAX_LINKED_BY_SYMLINKS = 512  # the others are for indexes
 _BARE_MARKS = frozenset(("head", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
 
 
@@ -204,7 +205,7 @@ class GuardedDirectories:
 
         Those in node_modules and the like are many, and lead to their neighbours.
         """
-        if not directory.is_entered or len(self._linked) >= _MAX_LINKED // 2:  # the others are for indexes
+        if not directory.is_entered or len(self._linked) >= _MAX_LINKED_BY_SYMLINKS:
             return
         try:
             target = os.path.realpath(Subject(directory, name).path)

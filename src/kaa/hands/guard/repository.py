@@ -373,6 +373,7 @@ class _Collection:
         directory, path = place.directory, place.inside(_INDEX)
         found: set[str] = set()
         shared: frozenset[str] = frozenset()
+        links: frozenset[str] = frozenset()
         try:
             content = self._content(directory, _INDEX)
             shared = shared_parts(content)
@@ -383,7 +384,8 @@ class _Collection:
                 raise IndexRefusedError("there are too many")
         except IndexRefusedError as error:
             reason = f"git would obey repositories that it names and that cannot be checked: {error}"
-            self._items[path] = GuardedItem(frozenset({str(error)}), reason)
+            # Where there were too many before, another one is dangerous still.
+            self._items[path] = GuardedItem(whatever(os.fsencode("\0".join(sorted(links)))) | {str(error)}, reason)
         return shared
 
     def _content(self, directory: int, name: str) -> bytes:
