@@ -213,35 +213,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _serving_parser() -> argparse.ArgumentParser:
-    """The options of `kaa mcp serve`: those of a conversation, and what to serve."""
-    parser = _parser()
-    parser.prog, parser.usage = "kaa mcp serve", "%(prog)s [options]"
-    parser.description = "Serve kaa's tools to an MCP client over the standard streams."
-    parser.epilog = "examples:\n  kaa mcp serve --tools read,grep\n  kaa mcp serve --agent --sandbox read-only\n"
-    parser.add_argument("--agent", action="store_true", help="serve one tool instead that carries out tasks")
-    return parser
-
-
-def _starting_parser() -> argparse.ArgumentParser:
-    """The options of `kaa agents start`: those of a conversation."""
-    parser = _parser()
-    parser.prog, parser.usage = "kaa agents start", "%(prog)s [options] TASK"
-    parser.description = "Work on a task in a background process that keeps running when this terminal closes."
-    parser.epilog = 'example:\n  kaa agents start --worktree feat "write the tests of the parser"\n'
-    parser.add_argument("--json", action="store_true", help="print the started conversation as a JSON object")
-    return parser
-
-
-def _plan_parser() -> argparse.ArgumentParser:
-    """The options of `kaa plan run`: those of a conversation."""
-    parser = _parser()
-    parser.prog, parser.usage = "kaa plan run", "%(prog)s [options] FILE"
-    parser.description = "Carry out a plan that `kaa --plan FILE` wrote: step by step, with its checks."
-    parser.epilog = 'examples:\n  kaa --plan plan.md "split the parser"\n  kaa plan run plan.md\n'
-    return parser
-
-
 def _add_budget(parser: argparse.ArgumentParser) -> None:
     budget = parser.add_argument_group("budget", "limits per run; exceeding one exits with 6")
     budget.add_argument("--max-cost", metavar="USD", type=_limit_of("cost"), help="US dollars, such as 0.50")
@@ -439,22 +410,29 @@ def _is_about_plans(arguments: Sequence[str]) -> bool:
     return not rest or rest[0] in _INFORMING or (len(rest) == 1 and os.path.isfile(rest[0]))
 
 
+def _parser_of(command: str) -> argparse.ArgumentParser:
+    """The options of a command that takes those of a conversation."""
+    from kaa.frontends import command_words  # lazy: most runs are no such command
+
+    return command_words.like_a_conversation(command, _parser())
+
+
 def _parsed_command(arguments: Sequence[str]) -> argparse.Namespace:
     """The arguments of `kaa`, `kaa mcp serve`, `kaa agents start` or `kaa plan run`."""
     command = list(arguments[:2])
     if command == ["mcp", "serve"]:
-        return _parsed(arguments[2:], _serving_parser())
+        return _parsed(arguments[2:], _parser_of("serve"))
     if command == ["agents", "start"]:
-        return _parsed(arguments[2:], _starting_parser())
+        return _parsed(arguments[2:], _parser_of("start"))
     if command == ["agents", "detached"]:
         from kaa.frontends.live.starting import given_orders  # lazy: `kaa agents start` has started this
 
         orders = given_orders()
-        parsed = _parsed(orders.arguments, _starting_parser())
+        parsed = _parsed(orders.arguments, _parser_of("start"))
         orders.apply(parsed)
         return parsed
     runs_plan = command == ["plan", "run"]
-    parsed = _parsed(arguments[2:], _plan_parser()) if runs_plan else _parsed(arguments, _parser())
+    parsed = _parsed(arguments[2:], _parser_of("run")) if runs_plan else _parsed(arguments, _parser())
     _turn_into_plan_command(parsed, runs=runs_plan)
     return parsed
 
