@@ -12,12 +12,13 @@ from typing import Final
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 
 
-def regular(path: str, flags: int) -> int:
+def regular(path: str, flags: int, *, dir_fd: int | None = None) -> int:
     """Open a file; the `opener` of Python's `open`.
 
     Args:
         path: the file; symlinks are followed.
         flags: of os.open.
+        dir_fd: the folder that a relative path begins in.
 
     Returns:
         A descriptor.
@@ -26,7 +27,7 @@ def regular(path: str, flags: int) -> int:
         OSError: it cannot be opened, or is a named pipe, a socket, a device or a directory.
     """
     try:
-        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=dir_fd)
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise

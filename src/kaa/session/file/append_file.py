@@ -19,6 +19,8 @@ from kaa.session.file.disk_sync import DiskSync
 from kaa.session.file.lock import lock
 
 PRIVATE_FILE = 0o600
+AGENTS_ENDING = ".agents"
+"""Of the names of folders with sessions of agents."""
 _PRIVATE_FOLDER = 0o700
 _READ_BUFFER_BYTES = 1024 * 1024
 _CLOSED = -1
@@ -35,6 +37,24 @@ def create_private_folders(folder: Path) -> None:
     except FileExistsError:
         if not folder.is_dir():
             raise
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a file of a session, for the user alone if it is made.
+
+    A session may lie where commands can write, such as in the project. The folder of its agents, which kaa makes, is
+    not followed if it is a link: what models say would get into a folder of the user's.
+
+    Raises:
+        OSError: it cannot be opened, or lies behind such a link.
+    """
+    if not path.parent.name.endswith(AGENTS_ENDING):
+        return os.open(path, flags | os.O_CLOEXEC, PRIVATE_FILE)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return os.open(path.name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def write_whole(descriptor: int, data: bytes, path: Path) -> None:
@@ -72,7 +92,7 @@ class AppendFile:
         """
         try:
             create_private_folders(path.parent)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, PRIVATE_FILE)
+            descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
         except OSError as error:
             raise SessionWriteError.because(path, error) from error
         try:
@@ -98,7 +118,7 @@ class AppendFile:
         """
         try:
             # Without O_NONBLOCK a pipe in the place of the file would make us wait for ever.
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = open_private(path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise SessionReadError(path, error) from error
         except OSError as error:

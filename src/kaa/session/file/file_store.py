@@ -12,7 +12,7 @@ from typing import Self
 
 from kaa.session.entries import FORMAT_VERSION, Entry, SessionHeader
 from kaa.session.errors import NotASessionError, SessionError
-from kaa.session.file.append_file import AppendFile
+from kaa.session.file.append_file import AGENTS_ENDING, AppendFile
 from kaa.session.file.decoding import read_header
 from kaa.session.file.journal import FileJournal
 from kaa.session.file.jsonl import encode_line
@@ -186,7 +186,7 @@ def draft_path(session: Path) -> Path:
 
 def agents_folder(session: Path) -> Path:
     """Where the sessions of the agents of a conversation are kept."""
-    return session.with_name(f"{session.name}.agents")
+    return session.with_name(f"{session.name}{AGENTS_ENDING}")
 
 
 def unfinished_folder(session: Path) -> Path:

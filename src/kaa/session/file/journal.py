@@ -16,7 +16,7 @@ from kaa.core.events import AssistantMessageEvent, ToolExecutionUpdate
 from kaa.core.messages import AssistantMessage
 from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionWriteError
-from kaa.session.file.append_file import PRIVATE_FILE, write_whole
+from kaa.session.file.append_file import open_private, write_whole
 from kaa.session.file.jsonl import UNREADABLE, encode_line
 
 TOOL_OUTPUT_LIMIT = 50 * 1024
@@ -206,9 +206,8 @@ class FileJournal(ReplyJournal):
         return self._descriptor
 
     def _open(self, path: Path) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            return os.open(path, flags, PRIVATE_FILE)
+            return open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW)
         except OSError as error:
             raise SessionWriteError.because(path, error) from error
 
