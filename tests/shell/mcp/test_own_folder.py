@@ -222,7 +222,7 @@ async def test_a_server_outside_starts_in_its_folder_and_says_how_to_start_in_th
 
     assert f"{land.home}/kaa/mcp-data/one" in said[""]
     assert "package.json" not in said[""]
-    assert said[""].endswith('set "cwd": "${workspaceFolder}" for one in /file')
+    assert 'set "cwd": "${workspaceFolder}" for one in /file; folders elsewhere' in said[""]
     assert f"{land.project} " in said["."]
     assert "package.json" in said["."]
     assert "its own folder" not in said["."]

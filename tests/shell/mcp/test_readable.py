@@ -1,6 +1,7 @@
 """What a command line names becomes readable, but for secrets and what commands can exchange."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
 from kaa.shell.mcp.describing import described
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import RightsError, certificates, readable_places
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -40,7 +41,19 @@ class Land:
 
     def readable(self, *arguments: object) -> tuple[str, ...]:
         server = self.server(*arguments)
-        return readable_places(server, (server.entry.command, *server.entry.args), self.place)
+        return readable_places(server, CommandLine.of(server, self.place), self.place)
+
+    def readable_of(self, **fields: Any) -> tuple[str, ...]:
+        """Of a whole entry."""
+        server = ConfiguredServer("own", ServerEntry(**fields), Source("/its/file", "user"), "digest")
+        return readable_places(server, CommandLine.of(server, self.place), self.place)
+
+    def write(self, path: str, text: str = "") -> Path:
+        """Write a file of the home."""
+        file = self.home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
 
 
 @pytest.fixture
@@ -87,7 +100,7 @@ def test_of_another_project_only_what_is_named_is_readable(land: Land) -> None:
     assert Places.of({}, str(land.home), str(other)).caches
     words = (f"{other}/.venv/bin/python", "-m", "it", f"{other}/docs")
 
-    assert readable_places(land.server(), words, land.place) == (f"{other}/.venv", f"{other}/docs")
+    assert readable_places(land.server(), CommandLine(words, {}, ""), land.place) == (f"{other}/.venv", f"{other}/docs")
     with pytest.raises(RightsError, match="which commands can change"):
         land.readable(other / "link")
 
@@ -135,7 +148,7 @@ def test_an_interpreter_behind_a_link_of_the_project_uncovers_nothing(land: Land
     (land.project / "python").symlink_to(land.keys / "id_rsa")
     server = ConfiguredServer("own", ServerEntry(command="x"), Source("/its/file", "user"), "digest")
 
-    assert readable_places(server, (str(land.project / "python"),), land.place) == ()
+    assert readable_places(server, CommandLine((str(land.project / "python"),), {}, ""), land.place) == ()
 
 
 def test_the_question_lists_what_becomes_readable(land: Land) -> None:
@@ -193,3 +206,90 @@ def test_certificates_that_the_users_network_needs_are_readable(
     place = msgspec.structs.replace(land.place, environ={"HOME": str(land.home), "REQUESTS_CA_BUNDLE": str(file)})
 
     assert certificates(place) == ((str(file),) if is_read else ())
+
+
+class TestPackagesOutside:
+    """What a server of the user's own consists of, where package managers put it."""
+
+    def test_the_directory_where_it_starts_is_readable(self, land: Land) -> None:
+        land.write("srv/index.mjs")
+
+        assert land.readable_of(command="node", args=("index.mjs",), cwd="${userHome}/srv") == (str(land.home / "srv"),)
+
+    @pytest.mark.parametrize("cwd", ["${userHome}", "${workspaceFolder}", "/", "${userHome}/missing"])
+    def test_a_start_in_the_home_or_the_project_uncovers_nothing(self, land: Land, cwd: str) -> None:
+        assert land.readable_of(command="node", args=("index.mjs",), cwd=cwd) == ()
+
+    def test_a_start_among_secrets_is_refused(self, land: Land) -> None:
+        with pytest.raises(RightsError, match=r"its `cwd` .*/\.ssh is hidden from servers"):
+            land.readable_of(command="node", args=("index.mjs",), cwd="${userHome}/.ssh")
+
+    def test_modules_of_the_workspace_above_are_readable(self, land: Land) -> None:
+        script = land.write("mono/packages/srv/index.mjs")
+        for path in ("packages/srv/package.json", "node_modules/dep/package.json", "package.json"):
+            land.write(f"mono/{path}", "{}")
+
+        found = land.readable_of(command="node", args=(str(script),))
+
+        assert found == (f"{land.home}/mono/packages/srv", f"{land.home}/mono/node_modules")
+
+    def test_packages_that_links_among_modules_lead_to_are_readable(self, land: Land) -> None:
+        script = land.write("mono/packages/srv/index.mjs")
+        for path in ("mono/packages/srv/package.json", "mono/packages/dep/package.json", "libs/own/package.json"):
+            land.write(path, "{}")
+        (land.home / "mono/node_modules/@me").mkdir(parents=True)
+        (land.home / "mono/node_modules/dep").symlink_to("../packages/dep")
+        (land.home / "mono/packages/dep/node_modules/@me").mkdir(parents=True)
+        (land.home / "mono/packages/dep/node_modules/@me/own").symlink_to(land.home / "libs/own")
+
+        found = land.readable_of(command="node", args=(str(script),))
+
+        assert {f"{land.home}/mono/packages/dep", f"{land.home}/libs/own"} <= set(found)
+
+    def test_editable_installs_of_an_environment_are_readable(self, land: Land) -> None:
+        land.write("srv/.venv/pyvenv.cfg")
+        land.write("srv/.venv/lib/python3.11/site-packages/_acme.pth", f"{land.home}/libs/acme/src\n")
+        land.write("libs/acme/src/acme.py")
+        land.write("libs/acme/pyproject.toml")
+        land.write("srv/pyproject.toml")
+        script = land.write("srv/main.py")
+
+        found = land.readable_of(command="python3", args=(str(script),))
+
+        assert found == (f"{land.home}/srv", f"{land.home}/libs/acme")
+
+    def test_a_program_of_the_home_is_readable_where_it_really_is(
+        self, land: Land, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        program = land.write("libs/own/index.mjs")
+        land.write("libs/own/package.json", "{}")
+        program.chmod(0o755)
+        (land.home / "bin").mkdir()
+        (land.home / "bin/own-mcp").symlink_to(program)
+        environ = {"HOME": str(land.home), "PATH": f"{land.home}/bin:/usr/bin"}
+        server = ConfiguredServer("own", ServerEntry(command="own-mcp"), Source("/its/file", "user"), "digest")
+        place = Place(Home(land.agent), environ, str(land.project), lambda: land.options)
+
+        assert readable_places(server, CommandLine.of(server, place), place) == (f"{land.home}/libs/own",)
+
+    def test_no_link_among_modules_uncovers_secrets_the_home_or_the_project(self, land: Land) -> None:
+        script = land.write("srv/index.mjs")
+        land.write("srv/package.json", "{}")
+        (land.home / "srv/node_modules").mkdir()
+        for number, target in enumerate((land.keys, land.home, land.project, land.agent, Path("/"))):
+            (land.home / f"srv/node_modules/x{number}").symlink_to(target)
+
+        found = land.readable_of(command="node", args=(str(script),))
+
+        assert set(found) == {f"{land.home}/srv", f"{land.home}/srv/node_modules"}
+
+    def test_the_entry_can_name_what_else_is_readable(self, land: Land) -> None:
+        land.write("libs/data.json", "{}")
+
+        found = land.readable_of(command="serve", readable=("${userHome}/libs", "${userHome}/Documents"))
+
+        assert found == (f"{land.home}/libs", str(land.documents))
+        with pytest.raises(RightsError, match=r"/missing in its `readable` is not there"):
+            land.readable_of(command="serve", readable=("${userHome}/missing",))
+        with pytest.raises(RightsError, match=r"/\.ssh in its `readable` is hidden"):
+            land.readable_of(command="serve", readable=("${userHome}/.ssh",))

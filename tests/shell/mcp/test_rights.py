@@ -1,5 +1,7 @@
 """What the sandbox of a server kept it from, and the setting that permits it."""
 
+from pathlib import Path
+
 import pytest
 
 from kaa.ext.permissions import Permissions
@@ -52,6 +54,38 @@ def test_a_refused_write_in_the_home_names_a_folder_that_can_be_written(said: st
         " files there, set"
         ' "env": {"HOME": "/home/u/.kaa/data"} for notes in /home/mcp.json'
     )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Error: Cannot find module '{}/libs/x.mjs'",
+        "python3: can't open file '{}/libs/x.mjs': [Errno 2] No such file or directory",
+        "Error: ENOENT: no such file or directory, open '{}/libs/x.mjs'",
+    ],
+)
+def test_a_file_of_the_home_that_is_there_names_the_field_that_shows_it(tmp_path: Path, said: str) -> None:
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "libs/x.mjs").touch()
+    server = ConfiguredServer("notes", ServerEntry(command="notes"), Source("/home/mcp.json", "user"), "")
+    there, missing = said.format(tmp_path), said.format(tmp_path / "nowhere")
+
+    told = [hindrance_of(server, "/project", str(tmp_path), "/data", (), one) for one in (there, missing)]
+
+    assert told[0] == (
+        f"The sandbox of MCP server notes does not show it {tmp_path}/libs/x.mjs. If it may read that, set"
+        f' "readable": ["{tmp_path}/libs"] for notes in /home/mcp.json'
+    )
+    assert "readable" not in told[1]
+
+
+def test_an_environment_that_uv_cannot_make_is_made_by_the_user(tmp_path: Path) -> None:
+    server = ConfiguredServer("notes", ServerEntry(command="uv"), Source("/home/mcp.json", "user"), "")
+    said = f"error: failed to create directory `{tmp_path}/srv/.venv`: Read-only file system (os error 30)"
+
+    told = hindrance_of(server, "/project", str(tmp_path), "/data", (), said)
+
+    assert told == f"Its environment is not there yet: run `uv sync` in {tmp_path}/srv once, outside of kaa"
 
 
 def test_a_server_that_npm_cannot_install_in_silence_says_how_to_see_why() -> None:

@@ -104,7 +104,7 @@ def _in_one_line(text: str) -> str:
 def _readable(server: ConfiguredServer, place: Place) -> list[str]:
     """What becomes readable because the command line names it, or why the server cannot start."""
     try:
-        places = readable_places(server, CommandLine.of(server, place).words, place)
+        places = readable_places(server, CommandLine.of(server, place), place)
     except (RightsError, VariableError) as error:
         return [f"It cannot start: {error}."]
     return [f"It may read, since its command line names it: {one} (except secrets)." for one in places]

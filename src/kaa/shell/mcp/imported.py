@@ -1,10 +1,13 @@
 """Which folders programs import from although nothing names them."""
 
+import glob
 import os
 import re
 from collections import deque
+from collections.abc import Iterator
 
-from kaa.host.python_environments import is_environment
+from kaa.host.paths import is_below
+from kaa.host.python_environments import folders_of_environment, is_environment
 from kaa.shell.mcp.installed import PACKAGES
 
 _MODULE = re.compile(r".+\.(?:py|pyc|so|lua)")
@@ -37,3 +40,28 @@ def can_be_imported(folder: str) -> bool:
 def is_installed(folder: str) -> bool:
     """True for a folder with installed packages."""
     return os.path.basename(folder) in PACKAGES or is_environment(folder)
+
+
+def parts_elsewhere(package: str, home: str) -> Iterator[str]:
+    """Real paths of folders outside of a package of which its programs load modules.
+
+    They are the `node_modules` above it, up to the user's home, what links in them lead to, such as packages of the
+    same workspace, and what environments of Python list.
+
+    Args:
+        package: a folder.
+        home: the user's.
+    """
+    for environment in (package, *(os.path.join(package, name) for name in (".venv", "venv"))):
+        if is_environment(environment):
+            yield from folders_of_environment(environment)
+    folder = os.path.realpath(package)
+    while not is_below(home, (folder,)):  # which also ends at the root
+        modules = folder if os.path.basename(folder) == "node_modules" else os.path.join(folder, "node_modules")
+        if os.path.isdir(modules):
+            yield modules
+            links = [*glob.iglob(f"{glob.escape(modules)}/*"), *glob.iglob(f"{glob.escape(modules)}/@*/*")]
+            for link in links[:_MAX_LOOKED_AT]:
+                if os.path.islink(link) and os.path.isdir(link) and not is_below(os.path.realpath(link), (modules,)):
+                    yield os.path.realpath(link)
+        folder = os.path.dirname(folder)

@@ -110,7 +110,8 @@ def way_back(server: ConfiguredServer, said: str) -> str:
         return ""
     return (
         f"MCP server {server.name} starts in its own folder. If it looks for the project where it starts, set"
-        f' "cwd": "${{workspaceFolder}}" for {server.name} in {server.source.file}'
+        f' "cwd": "${{workspaceFolder}}" for {server.name} in {server.source.file}; folders elsewhere that it needs are'
+        ' named in "readable"'
     )
 
 

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from kaa.hands.confinement.layout import concealment
 from kaa.hands.policy import Policy
 from kaa.host.paths import exchangeable, is_below
+from kaa.host.programs import host_programs
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.config.variables import filler
+from kaa.shell.mcp.imported import parts_elsewhere
+from kaa.shell.mcp.place import CommandLine, Place
 from kaa.workspace.sandbox.program import CERTIFICATES
 from kaa.workspace.sandbox.secrets import conceal
 
 # They mark the folder of a package, or of a virtual environment.
 _PACKAGE_FILES = ("package.json", "pyproject.toml", "pyvenv.cfg", "setup.py", "go.mod", "Cargo.toml", "deno.json")
+_MOST_PACKAGES = 100
 _MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 _SYSTEM = ("/", "/bin", "/usr/bin", "/usr/local/bin", "/opt", "/home")
 
@@ -21,51 +25,118 @@ class RightsError(ValueError):
     """A command line names what its server may not read; the message says why and what to do."""
 
 
-def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place) -> tuple[str, ...]:
-    """What a command line needs to read outside of the project: folders it names, and the packages of files it names.
+def readable_places(server: ConfiguredServer, line: CommandLine, place: Place) -> tuple[str, ...]:
+    """What a command line needs to read outside of the project: what it names, and what packages there are made of.
 
-    Real paths, and the paths by which the words name them. Secrets in them stay hidden.
+    It names folders, the packages of files, the directory where it starts, and the program. Real paths, and the paths
+    by which the words name them. Secrets in them stay hidden.
 
     Args:
         server: whose command line it is.
-        words: the program and its arguments.
+        line: its command line.
         place: where it runs.
 
     Raises:
         RightsError: a word names something hidden, or commands can change what it leads to.
     """
-    home = os.path.realpath(place.user_home)
-    file, (hidden, shown) = server.source.file, _concealment(place)
-    own = tuple(map(os.path.realpath, filter(None, (server.source.root, server.source.data))))
-    found: dict[str, None] = {}
-    for number, word in enumerate(words):
-        path = os.path.expanduser(word) if word.startswith(("/", "~/")) else ""
-        if not path or not os.path.exists(path):
-            continue
+    reading = _Reading(server, place)
+    for number, word in enumerate(line.words):
+        if word.startswith(("/", "~/")):
+            reading.add(word, f"its argument {word}", is_program=number == 0)
+    if "/" not in (name := line.words[0]) and (program := host_programs(place.environ).find(name)) is not None:
+        reading.add_program(program)
+    if line.cwd:
+        reading.add(line.base(place.project), f"its `cwd` {line.cwd}", is_start=True)
+    fill = filler(server, place.home, place.environ, place.project)
+    for text in map(fill, server.entry.readable):
+        path = os.path.join(place.project, os.path.expanduser(text))
+        if not os.path.exists(path):
+            raise RightsError(f"{text} in its `readable` is not there: correct it in {server.source.file}")
+        reading.add(path, f"{text} in its `readable`")
+    return reading.found()
+
+
+class _Reading:
+    """Collects what a server may read.
+
+    Args:
+        server: the server.
+        place: where it runs.
+    """
+
+    def __init__(self, server: ConfiguredServer, place: Place) -> None:
+        self._place = place
+        self._file = server.source.file
+        self._home = os.path.realpath(place.user_home)
+        self._hidden, self._shown = _concealment(place)
+        data = filter(None, (server.source.root, server.source.data))
+        self._own = (place.project, *map(os.path.realpath, data))
+        self._found: dict[str, None] = {}
+        self._packages: dict[str, None] = {}
+
+    def found(self) -> tuple[str, ...]:
+        """All of it, with what the packages among it consist of elsewhere."""
+        for number, package in enumerate(packages := list(self._packages)):
+            if number == _MOST_PACKAGES:
+                break
+            for folder in parts_elsewhere(package, self._home):
+                if not self._may_be_read(folder):
+                    continue
+                real = folder if os.path.basename(folder) == "node_modules" else _package_of(f"{folder}/_", self._home)
+                if real not in self._found and self._may_be_read(real):
+                    self._found[real] = None
+                    packages.append(real)
+        return tuple(self._found)
+
+    def add_program(self, path: str) -> None:
+        """Add what a program of the user's home belongs to."""
         real = os.path.realpath(path)
-        if is_below(real, (place.project, *own)):
-            continue
-        if (link := exchangeable(path, place.commands_can_write)) is not None:
-            if number == 0:  # a link to an interpreter, as in virtual environments, uncovers nothing
-                if not place.can_write_now(link):  # of another project, which is not seen besides
-                    found[_package_of(os.path.normpath(path), home)] = None
-                continue
+        if is_below(real, (self._home,)) and self._may_be_read(real):
+            self._add_package(_package_of(real, self._home))
+
+    def add(self, named: str, what: str, *, is_program: bool = False, is_start: bool = False) -> None:
+        """Add what is named, if it is there.
+
+        Raises:
+            RightsError: it is hidden, or commands can change what it leads to.
+        """
+        path = os.path.expanduser(named)
+        real = os.path.realpath(path)
+        if not os.path.exists(path) or is_below(real, self._own) or (is_start and is_below(self._home, (real,))):
+            return
+        if (link := exchangeable(path, self._place.commands_can_write)) is not None:
+            if is_program:  # a link to an interpreter, as in virtual environments, uncovers nothing
+                if not self._place.can_write_now(link):  # of another project, which is not seen besides
+                    self._found[_package_of(os.path.normpath(path), self._home)] = None
+                return
             raise RightsError(
-                f"its argument {word} passes through the link {link}, which commands can change. Name what is"
-                f" meant, such as {real}, in {file}"
+                f"{what} passes through the link {link}, which commands can change. Name what is meant, such as {real},"
+                f" in {self._file}"
             )
-        if _nearest(real, hidden) > _nearest(real, shown):
+        if self._is_hidden(real):
             raise RightsError(
-                f"its argument {word} is hidden from servers, because it may hold secrets. Remove it from {file}; an"
-                f" exception in `sandbox.hidden` of {place.home.settings} shows files to commands and servers, except"
-                " kaa's own"
+                f"{what} is hidden from servers, because it may hold secrets. Remove it from {self._file}; an exception"
+                f" in `sandbox.hidden` of {self._place.home.settings} shows files to commands and servers, except kaa's"
+                " own"
             )
-        if place.can_write_now(real):  # what is in there can be exchanged until the server starts
-            found[place.whole(real)] = None
-            continue
+        if self._place.can_write_now(real):  # what is in there can be exchanged until the server starts
+            self._found[self._place.whole(real)] = None
+            return
         for one in (real, *([] if ".." in path.split("/") else [os.path.normpath(path)])):
-            found[one if os.path.isdir(one) else _package_of(one, home)] = None
-    return tuple(found)
+            self._add_package(one if os.path.isdir(one) else _package_of(one, self._home))
+
+    def _add_package(self, path: str) -> None:
+        self._found[path] = None
+        if not is_below(self._home, (path,)) and not self._place.commands_can_write(os.path.realpath(path)):
+            self._packages[path] = None
+
+    def _may_be_read(self, real: str) -> bool:
+        """Whether a place that nobody named may be: no secret, not all of a home, and nothing that commands write."""
+        is_whole = is_below(self._home, (real,)) or real in _SYSTEM
+        return not is_whole and not self._is_hidden(real) and not self._place.commands_can_write(real)
+
+    def _is_hidden(self, real: str) -> bool:
+        return _nearest(real, self._hidden) > _nearest(real, self._shown)
 
 
 def certificates(place: Place) -> tuple[str, ...]:

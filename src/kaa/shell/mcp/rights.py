@@ -34,6 +34,10 @@ _FILE_REFUSED = re.compile(
     r"\b(?:EROFS|ENOENT|EACCES|EPERM)\b|read-only file ?system|no such file or directory|permission denied",
     re.IGNORECASE,
 )
+_MISSING = re.compile(
+    r"\bENOENT\b|no such file|cannot find (?:module|package)|no module named|can't open file|not found", re.IGNORECASE
+)
+_ENVIRONMENT = re.compile(r"(/[^'\"`\s]+)/\.venv\b")
 _PROJECT_WORDS = (".", "./", "${workspaceFolder}")
 
 
@@ -80,6 +84,8 @@ def hindrance_of(
         kept.append(f"The sandbox of MCP server {server.name} kept it from {', '.join(hosts)}.")
         rules = [one.host_rule for one in blocked if one.host_rule]
         wanted = msgspec.structs.replace(wanted, hosts=tuple(dict.fromkeys((*now.hosts, *rules))))
+    if elsewhere := _elsewhere(server, home, (project, data), said):
+        return " ".join((*kept, elsewhere))
     at_home = (
         f"The sandbox of MCP server {server.name} shows it little of your home, and lets it write nothing there. If it"
         f' keeps files there, set "env": {{"HOME": "{data}"}} for {server.name} in {server.source.file}'
@@ -94,6 +100,22 @@ def hindrance_of(
     setting = msgspec.json.format(msgspec.json.encode(wanted), indent=0).decode()
     remedy = f'To permit that, set "permissions": {setting} for {server.name} in {server.source.file}'
     return ". ".join(filter(None, (" ".join((*kept, remedy)), at_home)))
+
+
+def _elsewhere(server: ConfiguredServer, home: str, seen: tuple[str, ...], said: str) -> str:
+    """What a server misses of the user's home that is there, and how it gets it; empty if nothing is known."""
+    path = re.search(rf"{re.escape(home)}/[^'\"`\s:,)]+", said)
+    if path is None or is_below(path[0], seen):
+        return ""
+    if _WRITE_REFUSED.search(said) and (found := _ENVIRONMENT.search(said)) and not os.path.exists(f"{found[1]}/.venv"):
+        return f"Its environment is not there yet: run `uv sync` in {found[1]} once, outside of kaa"
+    if not _MISSING.search(said) or "mkdir" in said or not os.path.exists(path[0]):
+        return ""
+    folder = path[0] if os.path.isdir(path[0]) else os.path.dirname(path[0])
+    return (
+        f"The sandbox of MCP server {server.name} does not show it {path[0]}. If it may read that, set"
+        f' "readable": ["{folder}"] for {server.name} in {server.source.file}'
+    )
 
 
 def _is_about_home(said: str, home: str, project: str, data: str) -> bool:

@@ -173,7 +173,7 @@ async def start_program(
             code=server.source.root,
             project=place.project,
             cwd=data if leaves else base if line.cwd or permissions.project != "none" else data,
-            readable=(*readable_places(server, line.words, place), *certificates(place)),
+            readable=(*readable_places(server, line, place), *certificates(place)),
             access=permissions.project,
             hosts=permissions.hosts,
             variables={"PYTHONPYCACHEPREFIX": compiled}

@@ -30,6 +30,7 @@ class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
         required: whether a run that no person watches fails without it.
         tool_exposure: overrides `exposure` for the tools whose names match a pattern.
         tools: patterns of the tools that are used; empty for all. `exclude_tools` are left out of those.
+        readable: paths outside of the project that it may read, besides those that its command line names.
         permissions: what it may do in its sandbox; None to propose what its command line needs.
         sandbox: False runs it without a sandbox; of the user's own files only.
         approval: which calls are asked about if its tools can do more than read: `writes` believes `readOnlyHint`.
@@ -57,6 +58,7 @@ class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
     exclude_tools: tuple[str, ...] = ()
     lifecycle: Lifecycle = "lazy"
     idle_minutes: float = 10
+    readable: tuple[str, ...] = ()
     permissions: Permissions | None = None
     sandbox: bool = True
     approval: Literal["ask", "writes", "never"] = "writes"
@@ -66,7 +68,16 @@ class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
     def texts(self) -> tuple[str, ...]:
         """What variables are filled in."""
         login = (value for value in msgspec.structs.astuple(self.oauth) if isinstance(value, str))
-        return (self.command, *self.args, *self.env.values(), self.url, *self.headers.values(), self.cwd, *login)
+        return (
+            self.command,
+            *self.args,
+            *self.env.values(),
+            self.url,
+            *self.headers.values(),
+            self.cwd,
+            *self.readable,
+            *login,
+        )
 
 
 class Source(msgspec.Struct, frozen=True):
