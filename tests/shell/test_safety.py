@@ -289,3 +289,30 @@ def test_kaas_own_folder_is_no_project(tmp_path: Path, place: str, mode: Mode, i
         sandbox_options(home, SandboxFlags(mode=mode, writable=(str(folder / place),)), str(tmp_path / "project"))
     assert sandbox_options(home, SandboxFlags(mode="full-access"), str(folder / place)).mode == "full-access"
     assert sandbox_options(home, SandboxFlags(mode=mode, only_surveys=True), str(folder / place)).mode == mode
+
+
+@pytest.mark.parametrize("place", ["", "team", "team/one"])
+def test_folders_of_the_user_that_cannot_be_held_are_not_said_to_be(tmp_path: Path, place: str) -> None:
+    skills, home = tmp_path / "skills", Home(tmp_path / "home")
+    (skills / "team" / "one").mkdir(parents=True)
+    (skills / "team" / "one" / "SKILL.md").touch()
+    (skills / "team" / "two").symlink_to("one")
+    home.path.mkdir()
+    (home.path / "skills").symlink_to(skills)
+    (home.path / "extensions").symlink_to(skills)
+
+    options = sandbox_options(home, SandboxFlags(extensions=(str(skills),)), str(skills / place))
+
+    assert str(skills) not in (*options.obeyed, *options.loaded)
+
+
+def test_a_link_in_a_folder_of_skills_leads_to_no_settings(tmp_path: Path) -> None:
+    skills, home = tmp_path / "skills", Home(tmp_path / "home")
+    (skills / "v1").mkdir(parents=True)
+    (skills / "current").symlink_to("v1")
+    home.path.mkdir()
+    (home.path / "skills").symlink_to(skills)
+    (home.path / "hooks.json").symlink_to(skills / "current" / "hooks.json")
+
+    with pytest.raises(SettingsError, match="current: give the path it leads to"):
+        sandbox_options(home, SandboxFlags(), str(skills))

@@ -13,19 +13,22 @@ if TYPE_CHECKING:
     from kaa.ext.process.host import ProcessHost
 
 
-def extension_at(extension: ExtensionId, process_host: "Callable[[], ProcessHost]", cache: Path) -> Extension:
+def extension_at(
+    extension: ExtensionId, process_host: "Callable[[], ProcessHost]", cache: Path, path: Path | None = None
+) -> Extension:
     """The `extend` function of an extension. For a process or a component, `extend` starts it.
 
     Args:
         extension: which one.
         process_host: gives what extension processes are started by.
         cache: a folder for what kaa makes of extensions, which commands cannot write.
+        path: its file or folder, if that is a copy.
 
     Raises:
         ExtensionError: it is no extension, or cannot be read.
     """
     # Lazy, all three: a run loads only the kinds that its extensions have.
-    path = Path(extension.path)
+    path = path or Path(extension.path)
     match kind_of(path):
         case "python":
             from kaa.ext.loader import load_extension
@@ -36,11 +39,11 @@ def extension_at(extension: ExtensionId, process_host: "Callable[[], ProcessHost
         case "process":
             from kaa.ext.process.extension import process_extension
 
-            return process_extension(extension, process_host())
+            return process_extension(extension, process_host(), path=path)
         case "component":
             from kaa.ext.wasm.extension import component_extension
 
-            return component_extension(extension, cache / "components", lambda one: process_host().granted(one))
+            return component_extension(extension, cache / "components", lambda one: process_host().granted(one), path)
         case None:
             raise ExtensionError(
                 f"Extension {path}: no extension found: use a .py or .wasm file, or a folder with {ONE_ENTRY}"

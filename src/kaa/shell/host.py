@@ -137,7 +137,7 @@ class Host:
         self._asker = asker
         self._display = display
         self._extensions = LoadedExtensions(
-            options, home, self._tell, self.workspaces.protect, lambda: self._extension_processes
+            options, home, self._tell, self.workspaces.protect, lambda: self._extension_processes, asker
         )
         self._models = ModelAccess(home, environ, self._extensions.loaded, self._tell)
         self._trust: dict[str, TrustDecisions] = {}

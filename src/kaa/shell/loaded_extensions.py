@@ -1,6 +1,7 @@
 """The extensions of a process: kaa's own and the user's, each loaded once for all conversations."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,6 +25,7 @@ from kaa.builtin import (
     tools,
 )
 from kaa.builtin.agents import agents_extension
+from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.distributions import beside_kaa
 from kaa.ext.errors import ExtensionError, NameTakenError
 from kaa.ext.extensions import Extensions
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from kaa.ext.loading import Loading
     from kaa.ext.process.host import ProcessHost
     from kaa.shell.extensions.folder_watch import FolderWatch
+    from kaa.shell.extensions.in_projects import ExtensionsInProjects
 
 # First, so that the user's extensions can replace prompt sections and see every hook after them.
 _BUILT_IN = (
@@ -118,6 +121,7 @@ class LoadedExtensions:
         report: told, in a sentence, of what goes wrong where nothing can be raised.
         protected: whether commands cannot change an extension, and could not before. No other one is executed.
         process_host: gives what extension processes are started by.
+        asker: asks the person about extensions that commands could write in a project.
 
     Attributes:
         loaded: all of them.
@@ -130,12 +134,15 @@ class LoadedExtensions:
         report: Callable[[str], None],
         protected: Callable[[Path], bool],
         process_host: "Callable[[], ProcessHost]",
+        asker: Asker = NOBODY,
     ) -> None:
         self._options = options
         self._home = home
         self._report = report
         self._protected = protected
         self._process_host = process_host
+        self._asker = asker
+        self._in_projects: ExtensionsInProjects | None = None
         self.loaded = Extensions(report, options.flags)
         self._fingerprints: dict[ExtensionId, Fingerprint] = {}  # of the user's own, as they were when they were loaded
         self._problems: dict[ExtensionId, str] = {}  # why some are not loaded, which was reported
@@ -181,6 +188,8 @@ class LoadedExtensions:
                 try:
                     if one.obstacle and name not in self._problems:
                         raise ExtensionError(f"Extension {name} is not loaded: {one.obstacle}")
+                    if isinstance(loading, ExtensionError):
+                        raise loading
                     if loading is not None:
                         await self._finish(loading, names)
                     elif name in self.loaded.names and not one.obstacle:
@@ -198,7 +207,7 @@ class LoadedExtensions:
                     elif not told:
                         self._report(f"{error}. kaa continues without it: correct it and enter /reload")
             for sentence in await self._modifications(
-                [Path(one.extension.path) for one, loading in begun if loading is not None]
+                [Path(one.extension.path) for one, loading in begun if not isinstance(loading, ExtensionError | None)]
             ):
                 self._report(sentence)
             missing = missing or self._absent(settings, wanted)
@@ -410,11 +419,16 @@ class LoadedExtensions:
         Returns:
             What that did, in a line.
         """
-        if not self._protected(Path(name.path)):
+        try:
+            code = await self._source(name, may_ask=False)
+        except ExtensionError as error:
             self._settled.add(name)  # said once
+            return f"{error}. Its previous version stays loaded"
+        if code is None:
+            self._settled.add(name)
             return f"extension {name} is not loaded again: {_UNPROTECTED}"
         try:
-            await self._finish(await self._begun(name), names)
+            await self._finish(await self._begun(name, code), names)
         except ExtensionError as error:
             self._outdated[name] = f"{error}. Its previous version stays loaded"
             return self._outdated[name]
@@ -456,18 +470,39 @@ class LoadedExtensions:
             return set(), str(error)
         return {key for key, record in records.items() if not record.enabled}, ""
 
-    async def _begin(self, wanted: KnownExtension) -> "Loading | None":
+    async def _begin(self, wanted: KnownExtension) -> "Loading | ExtensionError | None":
         """Begin to load an extension, unless it is loaded already or its problem is known."""
         extension = wanted.extension
         if extension in self.loaded.names or extension in self._problems or wanted.obstacle:
             return None
-        if not self._protected(Path(extension.path)):
+        try:
+            code = await self._source(extension, may_ask=True)
+        except ExtensionError as error:
+            return error
+        if code is None:
             self._problems[extension] = _UNPROTECTED
             self._report(f"extension {extension} is not loaded: {_UNPROTECTED}")
             return None
-        return await self._begun(extension)
+        return await self._begun(extension, code)
 
-    async def _begun(self, extension: ExtensionId) -> "Loading":
+    async def _source(self, extension: ExtensionId, *, may_ask: bool) -> Path | None:
+        """The file or folder to load an extension from; None if commands could change it since kaa started.
+
+        Raises:
+            ExtensionError: it lies in a project, and the user has not approved it as it is.
+        """
+        path = Path(extension.path)
+        if extension.is_of_project:
+            return path if self._protected(path) else None
+        if self._in_projects is None:
+            from kaa.shell.extensions.in_projects import ExtensionsInProjects  # lazy: many users have no extensions
+
+            self._in_projects = ExtensionsInProjects(self._home, os.environ, self._asker)
+        is_given = extension in map(self._at, self._options.extensions)
+        code = await self._in_projects.source(extension, is_given=is_given, may_ask=may_ask)
+        return code if code != path or self._protected(path) else None
+
+    async def _begun(self, extension: ExtensionId, code: Path) -> "Loading":
         """The loading of an extension, when it has ended or turns out to take long."""
         # Lazy: many users have no extensions.
         from kaa.ext.kinds import extension_at
@@ -476,7 +511,7 @@ class LoadedExtensions:
         self._fingerprints[extension] = fingerprint(
             Path(extension.path)
         )  # before: a change during the load is a change
-        find = partial(extension_at, extension, self._process_host, self._home.cache)
+        find = partial(extension_at, extension, self._process_host, self._home.cache, code)
         loading = Loading(self.loaded, extension, find, _LOAD_SECONDS)
         try:
             if not await loading.wait(_SLOW_SECONDS):

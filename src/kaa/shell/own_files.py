@@ -7,6 +7,7 @@ them nor exchange a link on the way to them: kaa would obey the other file from 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from kaa.host.paths import exchangeable, is_below
@@ -49,6 +50,9 @@ def own_paths(home: Home, user: Settings, plugins: Iterable[PluginPlaces]) -> tu
 def protected_paths(own: Sequence[str], home: Path, writable: Sequence[str]) -> tuple[str, ...]:
     """Return the real paths of those of the user's files that commands must not change although they could.
 
+    A folder that is, or contains, a directory to work in cannot be held: what is in it counts as a project's when it is
+    read (`kaa.shell.trust.own_in_projects`).
+
     Args:
         own: paths, as `own_paths` gives them.
         home: kaa's folder, which commands neither see nor write, wherever it is.
@@ -58,10 +62,22 @@ def protected_paths(own: Sequence[str], home: Path, writable: Sequence[str]) -> 
         SettingsError: commands could exchange a link on the way to one.
     """
     real = {path: os.path.realpath(path) for path in own}
-    held = tuple(one for one in dict.fromkeys(real.values()) if is_below(one, writable))
+    top = os.path.realpath(home)
+    held = tuple(one for one in dict.fromkeys(real.values()) if is_below(one, writable) and is_held(one, writable))
+    unheld = {path: place for path, place in real.items() if not is_held(place, writable)}
     for path in own:
-        check_way(path, lambda link: is_below(link, writable) and not is_below(link, (os.path.realpath(home), *held)))
-    return tuple(one for one in held if not is_below(one, (os.path.realpath(home),)))
+        judged = (place for folder, place in unheld.items() if is_below(path, (folder,)))
+        check_way(path, partial(_is_written, writable, (top, *held, *judged)))
+    return tuple(one for one in held if not is_below(one, (top,)))
+
+
+def _is_written(writable: Sequence[str], safe: Sequence[str], link: str) -> bool:
+    return is_below(link, writable) and not is_below(link, safe)
+
+
+def is_held(path: str, writable: Iterable[str]) -> bool:
+    """Whether something can be mounted over a real path, so that commands cannot write it."""
+    return not any(is_below(one, (path,)) for one in writable)
 
 
 def check_way(path: str, is_written: Callable[[str], bool], what: str = "") -> None:

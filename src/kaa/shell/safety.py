@@ -17,7 +17,7 @@ from kaa.host.programs import commands_can_write
 from kaa.shell.components import existing, plugin_places, user_places
 from kaa.shell.home import Home, expanded, may_be_worktree
 from kaa.shell.key_variables import without_keys
-from kaa.shell.own_files import check_way, own_paths, protected_paths
+from kaa.shell.own_files import check_way, is_held, own_paths, protected_paths
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
@@ -255,7 +255,9 @@ def _code_of(extension: Path, directory: str, writable: Sequence[str]) -> Iterat
     """
     file = entry_file(Path(directory, extension))
     check_way(str(file), lambda link: is_below(link, writable), "extension ")
-    yield from code_paths(Path(directory, extension), lambda path: is_below(path, writable))
+    code = code_paths(Path(directory, extension), lambda path: is_below(path, writable))
+    # Of an extension that is, or contains, the project, kaa loads a copy (`kaa.shell.extensions.in_projects`).
+    yield from (path for path in code if is_held(os.path.realpath(path), writable))
 
 
 def _spelled_out(path: str, directory: str) -> str:

@@ -1,5 +1,7 @@
 """Makes the `extend` function of an extension process."""
 
+from pathlib import Path
+
 from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.places import ExtensionId
 from kaa.ext.process.bridge import Bridge
@@ -10,7 +12,9 @@ from kaa.ext.process.supervisor import Supervisor
 from kaa.ext.registration.base import scope_of
 
 
-def process_extension(extension: ExtensionId, host: ProcessHost, timing: Timing | None = None) -> Extension:
+def process_extension(
+    extension: ExtensionId, host: ProcessHost, timing: Timing | None = None, path: Path | None = None
+) -> Extension:
     """The function that starts the process of a folder with a `manifest.yaml` and registers what it offers.
 
     It returns before the process has started; messages of the user wait for the registrations.
@@ -19,11 +23,12 @@ def process_extension(extension: ExtensionId, host: ProcessHost, timing: Timing 
         extension: which one.
         host: starts processes and answers their requests.
         timing: how long to wait for the process; None for what suits people.
+        path: its folder, if that is a copy.
 
     Raises:
         ExtensionError: the manifest cannot be read.
     """
-    manifest = read_manifest(extension)
+    manifest = read_manifest(extension, path)
 
     def extend(kaa: ExtensionAPI) -> None:
         scope = scope_of(kaa)

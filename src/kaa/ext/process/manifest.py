@@ -112,13 +112,17 @@ class Manifest(msgspec.Struct, frozen=True):
         )
 
 
-def read_manifest(extension: ExtensionId) -> Manifest:
+def read_manifest(extension: ExtensionId, path: Path | None = None) -> Manifest:
     """The manifest of an extension.
+
+    Args:
+        extension: which one.
+        path: its folder, if that is a copy.
 
     Raises:
         ExtensionError: it cannot be read, or a field is missing or invalid; the message names the file and the field.
     """
-    folder = Path(extension.path)
+    folder = path or Path(extension.path)
     file = folder / FILE_NAME
     try:
         with file.open("rb") as stream:
@@ -132,7 +136,7 @@ def read_manifest(extension: ExtensionId) -> Manifest:
         _check(manifest)
     except ValueError as error:
         raise ExtensionError(f"Extension {folder}: invalid {file}: {_sentence(error)}") from error
-    return msgspec.structs.replace(manifest, folder=extension.path, extension=extension)
+    return msgspec.structs.replace(manifest, folder=str(folder), extension=extension)
 
 
 def _fields(content: bytes) -> dict[str, Any]:

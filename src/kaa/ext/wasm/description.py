@@ -131,16 +131,17 @@ class ComponentFile(msgspec.Struct, frozen=True):
         return ExtensionError(f"Extension {self.extension}: cannot read {self.file.name}: {error.strerror}")
 
 
-def find_component(extension: ExtensionId) -> ComponentFile:
+def find_component(extension: ExtensionId, copy: Path | None = None) -> ComponentFile:
     """The component of an extension.
 
     Args:
         extension: a `.wasm` file, which gets no permissions, or a folder with `extension.toml`.
+        copy: of that, if it is to be used.
 
     Raises:
         ExtensionError: the description is invalid.
     """
-    path = Path(extension.path)
+    path = copy or Path(extension.path)
     if not path.is_dir():
         return ComponentFile(extension, path, Description(path.name))
     source = path / _DESCRIPTION

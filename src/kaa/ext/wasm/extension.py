@@ -15,7 +15,10 @@ from kaa.ext.wasm.errors import ComponentError
 
 
 def component_extension(
-    extension: ExtensionId, cache: Path, granted: Callable[[Applicant], Permissions | None]
+    extension: ExtensionId,
+    cache: Path,
+    granted: Callable[[Applicant], Permissions | None],
+    path: Path | None = None,
 ) -> Extension:
     """Compile a component and ask what it offers. Blocks, up to many seconds if the component is large and new.
 
@@ -23,6 +26,7 @@ def component_extension(
         extension: a `.wasm` file, or a folder whose `extension.toml` names one.
         cache: a folder for machine code that commands cannot write.
         granted: what the user permitted it; None if that is less than it asks for.
+        path: its file or folder, if that is a copy.
 
     Returns:
         The function that registers what the component offers.
@@ -30,7 +34,7 @@ def component_extension(
     Raises:
         ExtensionError: it cannot be read or used, or wasmtime is not installed.
     """
-    found = find_component(extension)
+    found = find_component(extension, path)
     data = found.read()
     wanted = found.requested
     if wanted != Permissions() and granted(found) is None:

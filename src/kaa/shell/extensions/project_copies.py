@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def copies_of(configuration: ProjectConfiguration, home: Home) -> ProjectCopies:
         if name.startswith("."):
             continue
         try:
-            copy = _copied(name, files, configuration.root, home.path / "project-extensions")
+            check_name(ExtensionId.at(Path(name)).name)
+            copy = copy_of(name, files, configuration.root, home)
         except (OSError, ValueError, InstallationError) as error:
             notices.append(f"the project's extension {name!r} is not loaded: {error}")
             continue
@@ -64,12 +66,23 @@ def copies_of(configuration: ProjectConfiguration, home: Home) -> ProjectCopies:
     return ProjectCopies(tuple(copies), tuple(notices))
 
 
-def _copied(name: str, files: list[ConfigurationFile], project: str, folder: Path) -> Path:
-    """The copy of one extension; links and devices are left out."""
+def copy_of(name: str, files: Sequence[ConfigurationFile], origin: str, home: Home) -> Path:
+    """The copy of one extension, made now unless there is one; links and devices are left out.
+
+    Args:
+        name: of its file or folder.
+        files: whose paths begin with that name, or with the folder of a project's extensions.
+        origin: the project, or where else it is from.
+        home: the user's folder.
+
+    Raises:
+        OSError: it cannot be written.
+        InstallationError: the names of files leave the folder, or a limit is exceeded.
+    """
     import hashlib  # lazy: few projects have extensions
 
-    check_name(ExtensionId.at(Path(name)).name)
-    digest = hashlib.sha256(msgspec.msgpack.encode((os.fsencode(project), files))).hexdigest()[:_HASH_CHARACTERS]
+    folder = home.path / "project-extensions"
+    digest = hashlib.sha256(msgspec.msgpack.encode((os.fsencode(origin), files))).hexdigest()[:_HASH_CHARACTERS]
     target = folder / digest
     if not target.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

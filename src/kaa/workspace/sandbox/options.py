@@ -93,7 +93,8 @@ class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):
         known = (*options.writable, *([root] if options.root_writable else []))
         added = tuple(path for path in self.writable if not is_below(path, known))
         shown = tuple(f"!{glob.escape(path)}" for path in self.shown)
-        obeyed = [real for real in map(os.path.realpath, options.own if added else ()) if is_below(real, added)]
+        own = map(os.path.realpath, options.own if added else ())
+        obeyed = [real for real in own if is_below(real, added) and real not in added]
         return msgspec.structs.replace(
             options,
             mode=self.mode or options.mode,

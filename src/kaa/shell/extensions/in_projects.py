@@ -1,0 +1,164 @@
+"""The user's extensions that lie in projects: kaa loads a copy of each as the user approved it.
+
+Commands of the model write a project, and so an extension of the user's there. The copy is made as those of a project's
+own extensions are, so nothing that changes later is executed.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from kaa.ext.asking import Asker, NobodyToAskError, confirm
+from kaa.ext.distributions import beside_kaa
+from kaa.ext.errors import ExtensionError
+from kaa.ext.linked_code import behind_links
+from kaa.ext.places import ENTRIES, ExtensionId, entry_file, package
+from kaa.host.known_projects import known_projects
+from kaa.host.paths import is_below
+from kaa.host.programs import written
+from kaa.host.regular_files import read_regular
+from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.project_copies import copy_of
+from kaa.shell.home import Home
+from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration, TrustError
+from kaa.shell.trust.own_in_projects import project_of
+from kaa.shell.trust.store import Changed, Trusted, TrustStore
+
+_MAX_FILES = 2_000
+_MAX_FOLDERS = 2_000
+_MAX_BYTES = 16 * 1024 * 1024
+_MOST_NAMED = 12
+_LEFT_OUT = frozenset({".git", "__pycache__"})
+_LIBRARY = ".library"  # of an installed extension: see `kaa.ext.distributions`
+
+
+class ExtensionsInProjects:
+    """Decides from where extensions are loaded.
+
+    Args:
+        home: keeps decisions and copies.
+        environ: the user's environment variables.
+        asker: asks the person.
+    """
+
+    def __init__(self, home: Home, environ: Mapping[str, str], asker: Asker) -> None:
+        self._home = home
+        self._environ = environ
+        self._asker = asker
+        self._given: dict[ExtensionId, str] = {}  # digests of what was named on the command line, when it was loaded
+        self._asking = asyncio.Lock()
+
+    async def source(self, extension: ExtensionId, *, is_given: bool, may_ask: bool) -> Path:
+        """Return the file or folder from which an extension is loaded: its own, or that of a copy.
+
+        Args:
+            extension: which one.
+            is_given: the user named it on the command line: that is a yes to what it is now, in this process.
+            may_ask: whether the person may be asked.
+
+        Raises:
+            ExtensionError: it must not be loaded as it is.
+        """
+        path = Path(extension.path)
+        project = self._unheld(path) if is_given else self._project_of(path)
+        if not project:
+            return path
+        whole = path.parent if path.name in ENTRIES and path.is_file() else path
+        try:
+            files = await asyncio.to_thread(lambda: tuple(_files(whole)))
+            approved = ProjectConfiguration(f"extension {path}", files)
+            if is_given:
+                if self._given.setdefault(extension, approved.digest) != approved.digest:
+                    raise ExtensionError(_refusal(extension, project, "Start kaa again with the changed one"))
+            else:
+                await self._require_approval(extension, project, approved, may_ask=may_ask)
+            copy = await asyncio.to_thread(copy_of, whole.name, files, str(whole), self._home)
+            return copy / path.relative_to(whole)
+        except (OSError, InstallationError, TrustError) as error:
+            raise ExtensionError(_refusal(extension, project, str(error))) from error
+
+    def _project_of(self, path: Path) -> str:
+        """The project whose commands could write some of the code of an extension; empty for none."""
+        file = entry_file(path.absolute())  # not normalized: `..` behind a link leads elsewhere
+        project = project_of(str(file), self._home.path)
+        if not project and (folder := package(Path(os.path.realpath(file)))) is not None:
+            inside = (one for one in (*written(), *known_projects(self._environ, "")) if is_below(one, (str(folder),)))
+            linked = behind_links(str(folder), lambda place: bool(project_of(place, self._home.path)))
+            project = next(inside, "") or next(linked, "")
+        return "" if project and path in beside_kaa() else project  # commands cannot write what kaa runs from
+
+    def _unheld(self, path: Path) -> str:
+        """What commands of this run can write of an extension although it is mounted read-only; empty for nothing."""
+        real = os.path.realpath(package(file := entry_file(path)) or file)
+        return next((one for one in written() if is_below(one, (real,))), "")
+
+    async def _require_approval(
+        self, extension: ExtensionId, project: str, files: ProjectConfiguration, *, may_ask: bool
+    ) -> None:
+        store = TrustStore(self._home)
+        async with self._asking:
+            state = store.state(files)
+            if isinstance(state, Trusted):
+                return
+            lines = [
+                f"{extension.path} lies in {project}, where commands of the model could write it. It runs with your"
+                " rights. kaa loads a copy of it as it is now, and asks again when it has changed."
+            ]
+            if isinstance(state, Changed):
+                lines += ["", "What changed since you said yes:", state.difference.diff]
+            else:
+                names = [one.path for one in files.files]
+                more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+                lines += [
+                    "",
+                    f"Its files: {', '.join((*names[:_MOST_NAMED], *more))}. Look at them before you say yes.",
+                ]
+            title = f"Load extension {extension.name} as it is now?"
+            remedy = "You have not approved it as it is: kaa asks in the terminal at the next start, and after /reload"
+            try:
+                if not may_ask or not await confirm(self._asker, title, "\n".join(lines), only_person=True):
+                    raise ExtensionError(_refusal(extension, project, remedy))
+            except NobodyToAskError as error:
+                raise ExtensionError(_refusal(extension, project, remedy)) from error
+            store.trust(files)
+
+
+def _refusal(extension: ExtensionId, project: str, why: str) -> str:
+    return f"Extension {extension} is not loaded: commands could write it in {project}. {why}"
+
+
+def _files(path: Path) -> Iterator[ConfigurationFile]:
+    """What an extension is made of, also behind links; the name of its file or folder comes first in each path.
+
+    Raises:
+        OSError: something cannot be read.
+        InstallationError: it is too much for a copy.
+    """
+    if not path.is_dir():
+        yield ConfigurationFile(path.name, "file", read_regular(path))
+        return
+    pending, seen, files, size = [(path.name, str(path))], set[str](), 0, 0
+    while pending:
+        name, folder = pending.pop()
+        real = os.path.realpath(folder)
+        if real in seen:
+            continue
+        seen.add(real)
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda one: one.name):
+                if entry.name in _LEFT_OUT:
+                    continue
+                if entry.is_dir():
+                    if not entry.name.startswith(".") or entry.name == _LIBRARY:
+                        pending.append((f"{name}/{entry.name}", entry.path))
+                elif entry.is_file():
+                    data = read_regular(entry.path)
+                    files, size = files + 1, size + len(data)
+                    executable = os.access(entry.path, os.X_OK)
+                    yield ConfigurationFile(f"{name}/{entry.name}", "file", data, executable)
+                if files > _MAX_FILES or size > _MAX_BYTES or len(seen) > _MAX_FOLDERS:
+                    raise InstallationError(
+                        f"It is too large for a copy at each start ({_MAX_FILES} files, {_MAX_BYTES >> 20} MiB): install"
+                        f" it with `kaa ext install {path}`"
+                    )

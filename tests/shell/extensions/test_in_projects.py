@@ -1,0 +1,154 @@
+"""The user's extensions in projects are loaded as the user approved them, from copies."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from kaa.ext.questions import Confirmation
+from kaa.host.programs import note_writable
+from kaa.shell.conversation import Conversation
+from kaa.shell.options import HostOptions
+from kaa.workspace.places import Places
+from tests.support.person import yes_or_no
+from tests.support.stage import Stage
+
+_EXTENSION = """
+from .more import NAME
+
+async def answer(arguments, context):
+    return None
+
+def extend(kaa):
+    kaa.register_command(NAME, "x", answer)
+"""
+_LATE = """
+async def answer(arguments, context):
+    return None
+
+def late():
+    from .more import NAME
+    return NAME
+
+def extend(kaa):
+    kaa.register_command("one", "x", answer)
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """An extension's repository, in which kaa ran."""
+    folder = tmp_path / "hello"
+    (folder / "__pycache__").mkdir(parents=True)
+    (folder / "__init__.py").write_text(_EXTENSION)
+    _write(folder, "one")
+    assert Places.of(os.environ, os.path.expanduser("~"), str(folder)).caches
+    return folder
+
+
+def _write(repository: Path, name: str) -> None:
+    (repository / "more.py").write_text(f"NAME = {name!r}\n")
+
+
+def _link(stage: Stage, target: Path, *, by: str = "link") -> None:
+    (stage.home / "extensions").mkdir(parents=True, exist_ok=True)
+    if by == "setting":
+        (stage.home / "settings.json").write_text(json.dumps({"extensions": [str(target)]}))
+    else:
+        (stage.home / "extensions" / target.name).symlink_to(target)
+
+
+async def _commands(conversation: Conversation) -> set[str]:
+    return {command.name for command in conversation.commands} & {"one", "two"}
+
+
+@pytest.mark.parametrize("by", ["link", "setting"])
+def test_one_that_commands_could_write_is_not_loaded_unasked(stage: Stage, repository: Path, by: str) -> None:
+    _link(stage, repository, by=by)
+
+    assert stage.play(_commands) == set()
+
+    assert any(f"commands could write it in {repository}" in notice for notice in stage.notices)
+
+
+def test_it_is_loaded_as_the_user_approved_it(stage: Stage, repository: Path) -> None:
+    _link(stage, repository)
+    stage.asker = person = yes_or_no(True, False, True)
+
+    assert stage.play(_commands) == {"one"}
+    assert stage.play(_commands) == {"one"}  # not asked again
+    (question,) = person.questions
+    assert isinstance(question, Confirmation)
+    assert question.only_person
+    assert "hello/more.py" in question.details
+
+    _write(repository, "two")
+    assert stage.play(_commands) == set()
+    assert "-NAME = 'one'\n+NAME = 'two'" in person.questions[1].details
+    assert stage.play(_commands) == {"two"}
+
+
+def test_what_changes_while_it_is_used_is_not_executed(stage: Stage, repository: Path) -> None:
+    (repository / "__init__.py").write_text(_LATE)
+    _link(stage, repository)
+    stage.asker = yes_or_no(True)
+
+    async def scene(conversation: Conversation) -> set[str]:
+        _write(repository, "two")
+        loaded = [module for name, module in sys.modules.items() if name.startswith("kaa_extension_hello")]
+        (module,) = (one for one in loaded if str(one.__file__).startswith(str(stage.home)))
+        assert module.late() == "one"
+        await conversation.submit("/reload")
+        return await _commands(conversation)
+
+    assert stage.play(scene) == {"one"}
+
+
+def test_code_behind_a_link_into_a_project_is_code_of_the_extension(stage: Stage, repository: Path) -> None:
+    extension = stage.home / "extensions" / "outer"
+    extension.mkdir(parents=True)
+    (extension / "__init__.py").write_text(_EXTENSION.replace(".more", ".inner.more"))
+    (extension / "inner").symlink_to(repository)
+    stage.asker = person = yes_or_no(False, True)
+
+    (repository / "__init__.py").write_text("")
+    assert stage.play(_commands) == set()
+    assert "outer/inner/more.py" in person.questions[0].details
+    assert stage.play(_commands) == {"one"}
+
+
+def test_the_project_that_lies_in_an_extension_counts(stage: Stage, tmp_path: Path) -> None:
+    extension = tmp_path / "outer"
+    (extension / "inner").mkdir(parents=True)
+    (extension / "__init__.py").write_text(_EXTENSION.replace(".more", ".inner.more"))
+    (extension / "inner" / "more.py").write_text("NAME = 'one'\n")
+    assert Places.of(os.environ, os.path.expanduser("~"), str(extension / "inner")).caches
+    _link(stage, extension)
+
+    assert stage.play(_commands) == set()
+
+
+def test_the_project_given_as_an_extension_is_loaded_as_it_is_at_the_start(stage: Stage, repository: Path) -> None:
+    note_writable([str(repository)])
+    stage.host_options = HostOptions(extensions=(repository,))
+
+    async def scene(conversation: Conversation) -> set[str]:
+        assert await _commands(conversation) == {"one"}
+        _write(repository, "two")
+        await conversation.submit("/reload")
+        return await _commands(conversation)
+
+    assert stage.play(scene) == {"one"}
+
+
+def test_one_that_is_too_large_for_a_copy_names_the_way_out(
+    stage: Stage, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kaa.shell.extensions.in_projects._MAX_BYTES", 100)
+    _link(stage, repository)
+    stage.asker = yes_or_no()
+
+    assert stage.play(_commands) == set()
+    assert any("kaa ext install" in notice for notice in stage.notices)
