@@ -316,3 +316,44 @@ def test_a_link_in_a_folder_of_skills_leads_to_no_settings(tmp_path: Path) -> No
 
     with pytest.raises(SettingsError, match="current: give the path it leads to"):
         sandbox_options(home, SandboxFlags(), str(skills))
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("skills/app/src", "src"),  # of a skill that is about the sources
+        ("skills/app/references", "docs"),
+        ("skills/sources", "src"),
+        ("src", "src"),
+        ("prompts/src", "src"),
+    ],
+)
+def test_links_to_what_kaa_does_not_read_protect_nothing(tmp_path: Path, link: str, target: str) -> None:
+    project, home = tmp_path / "project", Home(tmp_path / "home")
+    for folder in (project / "src" / "tools", project / "docs"):
+        folder.mkdir(parents=True)
+    (project / "src" / "main.py").touch()
+    (project / "docs" / "guide.md").touch()
+    (home.path / "skills" / "app").mkdir(parents=True)
+    (home.path / "skills" / "app" / "SKILL.md").touch()
+    (home.path / link).parent.mkdir(exist_ok=True)
+    (home.path / link).symlink_to(project / target)
+
+    assert sandbox_options(home, SandboxFlags(), str(project)).obeyed == ()
+
+
+def test_of_a_linked_skill_only_what_kaa_reads_is_protected(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", Home(tmp_path / "home")
+    for name in ("app/scripts", "team/one", "team/two"):
+        (project / "skills" / name).mkdir(parents=True)
+    (project / "docs").mkdir()
+    for name in ("app", "team/one"):
+        (project / "skills" / name / "SKILL.md").touch()
+    (project / "skills" / "app" / "references").symlink_to("../../docs")
+    (home.path / "skills").mkdir(parents=True)
+    for name in ("app", "team"):
+        (home.path / "skills" / name).symlink_to(project / "skills" / name)
+
+    obeyed = sandbox_options(home, SandboxFlags(), str(project)).obeyed
+
+    assert set(obeyed) == {str(project / "skills" / one) for one in ("app/SKILL.md", "team")}

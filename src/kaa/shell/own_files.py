@@ -11,17 +11,26 @@ from functools import partial
 from pathlib import Path
 
 from kaa.host.paths import exchangeable, is_below
-from kaa.shell.components import USER_INSTRUCTIONS, PluginPlaces, user_hook_places, user_lsp_places, user_places
+from kaa.shell.components import USER_INSTRUCTIONS, Place, PluginPlaces, user_hook_places, user_lsp_places, user_places
 from kaa.shell.home import Home
 from kaa.shell.settings import Settings, SettingsError
 
 _MAX_DEPTH = 4  # of folders with skills and commands, as where they are looked for
 _MAX_FOLDERS = 2_000
 _NOT_LOOKED_AT = frozenset({".git", "node_modules", "__pycache__"})
+_SKILL_FILE = "SKILL.md"
+_SUFFIXES = (".md", ".toml")  # of commands and definitions of agents
+# What kaa looks for in its folder. A link there under another name is the user's business.
+_FOLDERS_OF_KAA = frozenset(
+    {
+        *("agents", "cache", "checkpoints", "extension-data", "extensions", "mcp-data", "permissions", "plugin-data"),
+        *("plugins", "project-extensions", "prompts", "run", "sessions", "skills", "themes", "traces"),
+    }
+)
 
 
 def own_paths(home: Home, user: Settings, plugins: Iterable[PluginPlaces]) -> tuple[str, ...]:
-    """Return the absolute paths of what kaa takes for the user's own, and of links in these folders.
+    """Return the absolute paths of what kaa takes for the user's own, and of links in these folders to what it reads.
 
     Files that do not exist yet count as well: whoever makes one is obeyed.
 
@@ -33,6 +42,7 @@ def own_paths(home: Home, user: Settings, plugins: Iterable[PluginPlaces]) -> tu
     agents = user.use_files_of
     places = user_places(home.path, agents, user.skills, user.prompts)
     files = (*user_hook_places(home.path, agents), *user_lsp_places(agents))
+    plugins = tuple(plugins)
     folders = (*(place.folder for place in places), *(str(one.root) for one in plugins))
     top = os.path.join(os.getcwd(), home.path)  # not normalized: `..` behind a link leads elsewhere
     extensions = os.path.join(top, home.extensions.name)
@@ -43,8 +53,13 @@ def own_paths(home: Home, user: Settings, plugins: Iterable[PluginPlaces]) -> tu
         *(place.folder for place in files),
         *(os.path.expanduser(path) for agent, path in USER_INSTRUCTIONS.items() if agent in agents),
     )
-    links = (link for folder in folders for link in _links(folder, _MAX_DEPTH))
-    return tuple(dict.fromkeys((*named, *_links(top, 1), *_links_to_extensions(extensions), *links)))
+    links = (
+        *(link for link in _links(top, 1) if not os.path.isdir(link) or os.path.basename(link) in _FOLDERS_OF_KAA),
+        *_links_to_extensions(extensions),
+        *(link for place in places for link in _links_to_components(place)),
+        *(link for one in plugins for link in _links(str(one.root), _MAX_DEPTH)),
+    )
+    return tuple(dict.fromkeys((*named, *links)))
 
 
 def protected_paths(own: Sequence[str], home: Path, writable: Sequence[str]) -> tuple[str, ...]:
@@ -105,6 +120,41 @@ def _links_to_extensions(folder: str) -> Iterator[str]:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 yield from _links(entry.path, 1)
+
+
+def _links_to_components(place: Place) -> Iterator[str]:
+    """Paths in a place by which links decide what kaa reads there, as deep as `kaa.shell.components.finding` looks.
+
+    A link to a folder without anything that is read, such as to the sources or scripts that a skill is about, is none.
+    """
+    pending, left = [(place.folder, 0, tuple[str, ...]())], _MAX_FOLDERS
+    while pending and left:
+        left -= 1
+        folder, depth, links = pending.pop()
+        entries: list[os.DirEntry[str]] = []
+        with suppress(OSError), os.scandir(folder) as found:
+            entries = list(found)
+        skill = next((one for one in entries if place.kind == "skill" and depth and one.name == _SKILL_FILE), None)
+        if skill is not None and os.path.isfile(skill.path):
+            is_alone = (
+                os.path.islink(folder) and not skill.is_symlink()
+            )  # what else is in the folder, kaa does not read
+            yield from links[:-1] if is_alone else links
+            yield from [skill.path] if is_alone or skill.is_symlink() else []
+            continue
+        has_files = place.kind != "skill" or (place.has_loose_skills and not depth)
+        read = [one for one in entries if has_files and one.name.endswith(_SUFFIXES) and os.path.isfile(one.path)]
+        # Whoever makes what a link leads to is obeyed.
+        is_open = (one for one in entries if not links or one.name.endswith(_SUFFIXES))
+        read += [one for one in is_open if not os.path.exists(one.path)]
+        yield from links if read else ()
+        yield from (one.path for one in read if one.is_symlink())
+        if depth + 1 < _MAX_DEPTH:
+            pending += [
+                (one.path, depth + 1, (*links, one.path) if one.is_symlink() else links)
+                for one in entries
+                if not one.name.startswith(".") and one.name not in _NOT_LOOKED_AT and os.path.isdir(one.path)
+            ]
 
 
 def _links(folder: str, depth: int) -> Iterator[str]:

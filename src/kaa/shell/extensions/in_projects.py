@@ -13,7 +13,7 @@ from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.distributions import beside_kaa
 from kaa.ext.errors import ExtensionError
 from kaa.ext.linked_code import behind_links
-from kaa.ext.places import ENTRIES, ExtensionId, entry_file, package
+from kaa.ext.places import ExtensionId, entry_file, package
 from kaa.host.known_projects import known_projects
 from kaa.host.paths import is_below
 from kaa.host.programs import written
@@ -64,7 +64,7 @@ class ExtensionsInProjects:
         project = self._unheld(path) if is_given else self._project_of(path)
         if not project:
             return path
-        whole = path.parent if path.name in ENTRIES and path.is_file() else path
+        whole = path.parent if package(path) is not None else path
         try:
             files = await asyncio.to_thread(lambda: tuple(_files(whole)))
             approved = ProjectConfiguration(f"extension {path}", files)
@@ -159,6 +159,6 @@ def _files(path: Path) -> Iterator[ConfigurationFile]:
                     yield ConfigurationFile(f"{name}/{entry.name}", "file", data, executable)
                 if files > _MAX_FILES or size > _MAX_BYTES or len(seen) > _MAX_FOLDERS:
                     raise InstallationError(
-                        f"It is too large for a copy at each start ({_MAX_FILES} files, {_MAX_BYTES >> 20} MiB): install"
-                        f" it with `kaa ext install {path}`"
+                        f"It is too large for a copy at each start ({_MAX_FILES} files, {_MAX_BYTES >> 20} MiB):"
+                        f" install it with `kaa ext install {path}`"
                     )
