@@ -159,3 +159,17 @@ def test_a_link_in_a_project_is_not_followed(commands: McpCommands) -> None:
     assert done.code == 1
     assert "is a link" in done.err
     assert target.read_text() == "{}"
+
+
+def test_a_server_without_a_sandbox_is_said_to_have_the_users_rights(commands: McpCommands) -> None:
+    free = '{"command": "x", "sandbox": false}'
+    warning = "whatever it loads, also from a project, runs with your rights"
+
+    assert warning in commands.run("add-json", "free", free).out
+    assert warning not in commands.run("add", "confined", "--", "x").out
+    listed = commands.run("list").out
+    assert listed.count(warning) == 1
+    assert listed.index("free: ") < listed.index(warning) < listed.index("confined: ")
+    assert warning in commands.run("approve", "free").out
+    # A project cannot have such a server.
+    assert warning not in commands.run("add-json", "--project", "theirs", free).out

@@ -201,3 +201,13 @@ def test_what_cannot_be_used_is_named(commands: McpCommands) -> None:
     assert "MCP server a in" in done.err
     assert "MCP server b in" in done.err
     assert list(entries(commands.home / "mcp.json")) == ["c"]
+
+
+def test_no_other_agents_file_takes_a_server_out_of_the_sandbox(commands: McpCommands) -> None:
+    servers = {"free": {"command": "x", "sandbox": False}}
+    (commands.person / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
+
+    imported = commands.run("import", "claude", "-y")
+
+    assert entries(commands.home / "mcp.json") == {"free": {"command": "x"}}
+    assert "`sandbox` is ignored" in imported.out

@@ -7,14 +7,15 @@ import pytest
 
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.dialects import FieldError
-from kaa.shell.mcp.config.entry import Source
+from kaa.shell.mcp.config.entry import Scope, Source
 from kaa.shell.mcp.config.reading import configured, server_of
 
 
-def test_a_file_of_a_project_cannot_loosen_what_protects_the_user() -> None:
+@pytest.mark.parametrize("scope", ["project", "plugin", "agent"])
+def test_a_file_of_a_project_cannot_loosen_what_protects_the_user(scope: Scope) -> None:
     loose = {"command": "x", "sandbox": False, "approval": "never", "headersHelper": "touch owned"}
 
-    server = server_of("ours", loose, Source("/project/.mcp.json", "project"), "claude")
+    server = server_of("ours", loose, Source("/project/.mcp.json", scope), "claude")
 
     assert (server.entry.sandbox, server.entry.approval, server.entry.headers_helper) == (True, "writes", "")
     assert server.ignored == tuple(

@@ -62,6 +62,7 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     changes = {} if manifest is None else approvals.changes(server, manifest)
     if manifest is None or not changes:
         yours = f"{server.name} is configured in {server.source.file}, which is yours, and needs no approval."
+        yours = f"{yours} {server.entry.warning}".rstrip()
         approved = f"{server.name} is approved, and so are its tools."
         deliver(sys.stdout, sanitize(f"{yours if server.source.scope == 'user' else approved}\n"))
         return ExitCode.DONE

@@ -186,6 +186,9 @@ def _add(parsed: argparse.Namespace, home: Home, fields: dict[str, Json]) -> int
         then = f"`kaa mcp approve {name}` approves it"
         then = then if is_trusted else f"Start kaa here to trust the change; then {then}"
     deliver(sys.stdout, sanitize(f"Added {name} to {path}. {then}. A running kaa uses it after /new.\n"))
+    added = server_in(path, name, parsed.scope)
+    if added is not None and added.entry.warning:
+        deliver(sys.stdout, f"{added.entry.warning}\n")
     return ExitCode.DONE
 
 

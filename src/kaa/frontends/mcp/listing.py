@@ -46,7 +46,7 @@ def run_list(parsed: argparse.Namespace, home: Home) -> int:
             deliver(sys.stdout, json_line(line | {"entry": server.entry}))
             continue
         deliver(sys.stdout, sanitize(f"{server.name}: {state}\n  {_target(server)}\n  {server.source.file}\n"))
-        for sentence in server.ignored:
+        for sentence in (*filter(None, (server.entry.warning,)), *server.ignored):
             deliver(sys.stdout, sanitize(f"  {sentence}\n"))
     if not found.servers and not parsed.json:
         deliver(sys.stdout, "No MCP servers are configured. `kaa mcp add` adds one.\n")

@@ -120,7 +120,9 @@ def test_all_tools_are_not_offered_where_no_rule_is_about_them(server: ToolServe
 
 
 def test_a_server_that_is_a_program_is_no_extension_either() -> None:
-    assert "calls MCP server web, which runs without a sandbox." in of_server(ToolServer("web")).text
+    of_users = of_server(ToolServer("web")).text
+    assert "calls MCP server web, which runs without a sandbox: whatever it loads" in of_users
+    assert "has your rights" in " ".join(of_users.split())
     assert "calls MCP server web, which its own sandbox confines." in of_server(ToolServer("web"), risk="granted").text
 
 

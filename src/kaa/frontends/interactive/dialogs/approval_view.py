@@ -137,8 +137,9 @@ def deed(request: Approval) -> str:
         return _RISKS.get(request.risk, request.risk)
     if server.host:
         return f"calls {server.title} with the arguments below"
-    confined = "which runs without a sandbox" if request.risk == "outside" else "which its own sandbox confines"
-    return f"calls {server.title}, {confined}"
+    if request.risk == "outside":
+        return f"calls {server.title}, which runs without a sandbox: whatever it loads has your rights"
+    return f"calls {server.title}, which its own sandbox confines"
 
 
 def rules_in_words(rules: str | None) -> str:

@@ -16,6 +16,10 @@ Transport: TypeAlias = Literal["stdio", "http", "sse"]
 Scope: TypeAlias = Literal["user", "plugin", "agent", "project", "run"]
 """`agent`: of a definition of an agent that is the user's."""
 
+_UNCONFINED = (
+    "It runs without a sandbox, as a program of yours: whatever it loads, also from a project, runs with your rights."
+)
+
 
 class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What a file says about a server. Texts are as written: `${VAR}` is filled in when an approved server starts.
@@ -63,6 +67,11 @@ class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
     sandbox: bool = True
     approval: Literal["ask", "writes", "never"] = "writes"
     tool_approval: Literal["changed", "all"] = "changed"
+
+    @property
+    def warning(self) -> str:
+        """What the user should know of it before it starts, in a sentence; empty for a server that is confined."""
+        return "" if self.sandbox or not self.command else _UNCONFINED
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -74,6 +74,8 @@ def imported(agent: str, home: Path, project: str) -> Imported:
                 if not isinstance(fields, dict):
                     raise FieldError("it is not an object")
                 own, remarks = translate(fields)
+                if own.pop("sandbox", None) is not None:
+                    remarks = (*remarks, "`sandbox` is ignored: write it into kaa's file yourself")
                 name = _free(_NOT_IN_NAMES.sub("-", given)[:_MAX_NAME], own, taken)
                 renamed = () if name == given else (f"{given[:80]!r} is its name there",)
                 found.append(_checked(name, own, file, (*renamed, *remarks)))
