@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import chdir
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -365,14 +367,30 @@ def with_or_without_git(request: pytest.FixtureRequest, world: World) -> World:
     return world
 
 
-@pytest.mark.parametrize("undo", [False, True])
-@pytest.mark.parametrize("half", ["", "more than be", None])
-def test_a_file_that_a_killed_merge_was_writing_is_no_conflict(
-    with_or_without_git: World, half: str | None, undo: bool
-) -> None:
-    """`half`: what there is of the file: nothing if git had only removed it."""
+class Moment:
+    """What there is of a world, to go on from there several times: what leads there takes longest."""
+
+    def __init__(self, world: World) -> None:
+        self._folder = world.project.parent
+        self._copy = self._folder / "moment"
+        self._names = [path.name for path in self._folder.iterdir()]
+        for name in self._names:
+            shutil.copytree(self._folder / name, self._copy / name, symlinks=True)
+
+    def restore(self) -> None:
+        """Have everything as it was."""
+        for name in self._names:
+            shutil.rmtree(self._folder / name)
+            shutil.copytree(self._copy / name, self._folder / name, symlinks=True)
+
+
+def leave(half: str | None, file: Path) -> None:
+    """Leave what there is of a file whose writer was killed: nothing if git had only removed it."""
+    file.write_text(half) if half is not None else file.unlink()
+
+
+def test_a_file_that_a_killed_merge_was_writing_is_no_conflict(with_or_without_git: World) -> None:
     world = with_or_without_git
-    file = world.project / "größe"
     for name in ("a", "größe", "z"):
         (world.project / name).write_text("before\n")
     directory = world.enter()
@@ -382,20 +400,21 @@ def test_a_file_that_a_killed_merge_was_writing_is_no_conflict(
     change_record(world, merged=None, merging=world.find().merged)
     (world.project / "new").unlink()
     (world.project / "z").write_text("before\n")
-    file.write_text(half) if half is not None else file.unlink()
+    killed = Moment(world)
+    ends: dict[tuple[str | None, bool], dict[str, str]] = {}
 
-    world.merge(undo=undo)
+    for half, undo in product(("", "more than be", None), (False, True)):
+        killed.restore()
+        leave(half, world.project / "größe")
+        world.merge(undo=undo)
+        ends[half, undo] = contents(world.project)
 
-    changed = ("a", "größe", "z") if undo else ("a", "größe", "z", "new")
-    content = "before\n" if undo else "more than before\n"
-    assert contents(world.project) == {"same": "same\n", **dict.fromkeys(changed, content)}
+    merged = {"same": "same\n", **dict.fromkeys(("a", "größe", "z", "new"), "more than before\n")}
+    taken_back = {"same": "same\n", **dict.fromkeys(("a", "größe", "z"), "before\n")}
+    assert ends == {(half, undo): taken_back if undo else merged for half, undo in ends}
 
 
-@pytest.mark.parametrize("undo", [False, True])
-@pytest.mark.parametrize("half", ["", "mi", None])
-def test_a_merge_whose_taking_back_was_killed_keeps_what_the_user_changed_since(
-    with_or_without_git: World, half: str | None, undo: bool
-) -> None:
+def test_a_merge_whose_taking_back_was_killed_keeps_what_the_user_changed_since(with_or_without_git: World) -> None:
     world = with_or_without_git
     lines = "".join(f"{number}\n" for number in range(20))
     for name in ("a", "b"):
@@ -410,13 +429,21 @@ def test_a_merge_whose_taking_back_was_killed_keeps_what_the_user_changed_since(
     foreseen = asyncio.run(world.worktrees().foresee(world.find(), undo=True))
     change_record(world, merged=None, merging=merged, undoing=Change(foreseen.before, foreseen.after))
     (world.project / "a").write_text(f"mine\n{lines}")
-    (world.project / "b").write_text(half) if half is not None else (world.project / "b").unlink()
+    killed = Moment(world)
+    ends: dict[tuple[str | None, bool], dict[str, str]] = {}
 
-    world.merge(undo=undo)
+    for half, undo in product(("", "mi", None), (False, True)):
+        killed.restore()
+        leave(half, world.project / "b")
+        world.merge(undo=undo)
+        ends[half, undo] = contents(world.project)
+        assert world.find().merging is None
 
-    content = f"mine\n{lines}" if undo else f"mine\n{lines}more\n"
-    assert contents(world.project) == {"same": "same\n", "a": content, "b": content}
-    assert world.find().merging is None
+    with_both, with_mine = f"mine\n{lines}more\n", f"mine\n{lines}"
+    assert ends == {
+        (half, undo): {"same": "same\n", **dict.fromkeys(("a", "b"), with_mine if undo else with_both)}
+        for half, undo in ends
+    }
 
 
 def test_taking_a_merge_back_is_recorded_before_it_begins(repository: World) -> None:
