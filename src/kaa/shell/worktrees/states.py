@@ -51,6 +51,7 @@ leave_out_programs
 # what that says of its file system, and of what to ignore.
 _GIT += """\
 own=
+of_repository='filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|longpaths|sharedrepository|excludesfile'
 as_is() {
     test -z "$own" || return 0
     own=$(mktemp -d); trap 'rm -rf "$own"' 0
@@ -65,8 +66,7 @@ as_is() {
         export "GIT_CONFIG_KEY_$number=${line%% *}" "GIT_CONFIG_VALUE_$number=$value"
         number=$((number + 1))
     done <<END
-$(git config --get-regexp '^core\\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile)$' || :)
-$(git config --get-regexp '^core\\.(protecthfs|protectntfs|longpaths|sharedrepository)$' || :)
+$(git config --get-regexp "^core\\.($of_repository)\\$" || :)
 END
     export GIT_CONFIG_COUNT=$number
     (unset GIT_DIR; git init -q --bare --template= --object-format="$form" "$own")
