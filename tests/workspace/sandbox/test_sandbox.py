@@ -347,6 +347,34 @@ def test_a_command_that_makes_a_protected_directory_and_fills_it_ends_well(folde
     assert sorted(os.listdir(project / ".vscode.kaa-blocked")) == ["settings.json", "tasks.json"]
 
 
+def test_the_way_back_of_a_directory_brings_only_the_files_that_are_named(folder: Path) -> None:
+    project = folder / "project"
+    options = SandboxOptions(private=(str(folder / "kaa"),))
+    found: list[Blocked] = []
+
+    async def moved(workspace: LocalWorkspace, name: str) -> None:
+        """Have a file moved away, of which the user clears away what the guard kept beside."""
+        done = await sh(workspace, f"mkdir .vscode; echo {name} > new; mv new .vscode/{name}")
+        found.extend(done.blocked)
+        shutil.rmtree(project / ".vscode.kaa-blocked")
+
+    async def earlier_run(workspace: LocalWorkspace) -> None:
+        await moved(workspace, "tasks.json")
+
+    async def run(workspace: LocalWorkspace) -> None:
+        await moved(workspace, "extensions.json")
+        await moved(workspace, "settings.json")
+
+    play(folder, earlier_run, options)
+    play(folder, run, options)
+    last = found[-1]
+    subprocess.run(["sh", "-c", last.way_back], check=True)
+
+    assert [one.files for one in found] == [("tasks.json",), ("extensions.json",), ("settings.json",)]
+    assert "What comes back is settings.json;" in last.text
+    assert os.listdir(project / ".vscode") == ["settings.json"]
+
+
 def test_only_commands_of_the_model_find_what_they_installed(folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         program = "$XDG_CACHE_HOME/prefix/bin/planted"
