@@ -34,17 +34,18 @@ _ARITHMETIC = re.compile(r"\(\(.*(?:[A-Za-z_`]|\$(?![#?])).*\)\)|\$\[", re.DOTAL
 _COMPARED = re.compile(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
 _NUMBER = re.compile(r"""["']?(?:-?\d+|\$[?#]|\$\{#\w+\})["']?""")
 _OF_VARIABLE = re.compile(r"\s-[vR]\s")
+_BLANK = re.compile(r"\s")
 _INDEX = re.compile(r"\[\d+\]")
 _EXPANSION = re.compile(
     r"\$\{(?:#?(?:\w+|[@*#?!-])|\w+\[(?:\d+|[@*])\])\}"
     r"|\$\{(?:\w+|[@*])(?:\[(?:\d+|[@*])\])?(?::?[-+?]|##?|%%?|//?|\^\^?|,,?|:\s?-?\d+(?::\d+)?\}).*",
     re.DOTALL,
 )
-# Texts in which the grammar may overlook that bash executes something, and what that looks like: also between the parts
-# that it found, as in a here-document that begins with blanks.
-_TEXTS = frozenset({"extglob_pattern", "heredoc_body", "heredoc_content", "regex", "string_content", "word"})
-_WITH_TEXTS = _TEXTS | {"concatenation", "string", "translated_string"}
-_SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
+# What bash executes or calculates in a text, and the nodes that begin so. The grammar overlooks some of them.
+_SUBSTITUTION = re.compile(rb"(?<!\\)(?:\\\\)*(\$[({\[]|`)")
+_SUBSTITUTIONS = frozenset({"arithmetic_expansion", "command_substitution", "expansion"})
+_DATA = frozenset({"ansi_c_string", "comment", "raw_string"})
+_CONTROL = re.compile(r"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f]")
 _PATH_ITSELF = frozenset({"$PATH", "${PATH}"})
 
 # Whatever their words are.
@@ -82,7 +83,7 @@ def is_harmless_shell(text: str, root: str, depth: int) -> bool:
         root: the directory of the project.
         depth: how many scripts have led to it.
     """
-    return depth <= 4 and "\0" not in text and _Script(text.encode(), root, depth).is_harmless()
+    return depth <= 4 and not _CONTROL.search(text) and _Script(text.encode(), root, depth).is_harmless()
 
 
 class _Script:
@@ -91,6 +92,7 @@ class _Script:
         self._depth = depth
         self._script = ShellText(source)
         self._functions = self._defined()
+        self._arrays = self._named_arrays()
         self._sets_path = any(
             node.type == "variable_assignment" and self._script.text(node).startswith("PATH")
             for node in self._script.nodes
@@ -108,11 +110,11 @@ class _Script:
     def is_harmless(self) -> bool:
         """Judge it whole."""
         nodes = self._script.nodes
-        return not self._script.tree.has_error and len(nodes) < _MOST_NODES and all(map(self._is_harmless, nodes))
+        if self._script.tree.has_error or len(nodes) >= _MOST_NODES or self._overlooks():
+            return False
+        return all(map(self._is_harmless, nodes))
 
     def _is_harmless(self, node: "Node") -> bool:
-        if node.type in _WITH_TEXTS and self._substitutes(node):
-            return False
         match node.type:
             case "command":
                 return self._is_harmless_command(node)
@@ -121,11 +123,11 @@ class _Script:
                 return variable is None or not LED_BY.fullmatch(self._script.text(variable))
             case "variable_assignment":
                 return self._is_harmless_assignment(node)
-            case "array":
-                return all(map(self._is_harmless_element, node.named_children))
+            case "simple_expansion" | "heredoc_redirect" | "array":
+                return self._is_as_it_seems(node)
             case "declaration_command" | "unset_command":
                 return all(
-                    (child.type == "variable_assignment" and not self._declares_array(node, child))
+                    (child.type == "variable_assignment" and not self._declares_array(child))
                     or (child.type == "variable_name" and not self._unsets_needed(node, child))
                     or (child.type == "word" and not re.match(r"-\w*[fin]", self._script.text(child)))
                     for child in node.named_children
@@ -136,7 +138,7 @@ class _Script:
                 text = self._script.text(node)
                 return not (text.startswith(("((", "$((", "$[", "for")) and _ARITHMETIC.search(text))
             case "expansion":
-                return _EXPANSION.fullmatch(self._script.text(node)) is not None
+                return _EXPANSION.fullmatch(self._script.text(node).lstrip()) is not None
             case "subscript":
                 return re.fullmatch(r"\w+\[(?:\d+|[@*])\]", self._script.text(node)) is not None
             case "file_redirect":
@@ -144,27 +146,60 @@ class _Script:
             case kind:
                 return kind in _KNOWN
 
-    def _substitutes(self, text: "Node") -> bool:
-        """Whether bash may execute what is in a text; what is in a here-document with quotes is data."""
-        holder = text.parent if text.type == "heredoc_body" else text.parent and text.parent.parent
-        if text.type.startswith("heredoc") and holder is not None:
-            starts = [self._script.text(one) for one in holder.named_children if one.type == "heredoc_start"]
-            if starts and starts[0][:1] in "'\"\\":
-                return False
-        return _SUBSTITUTION.search(self._script.uncovered(text, _TEXTS)) is not None
+    def _is_as_it_seems(self, node: "Node") -> bool:
+        """Whether bash takes for the same what the grammar takes for a variable, a here-document or an array."""
+        match node.type:
+            case "simple_expansion":
+                return _BLANK.search(self._script.text(node).lstrip()) is None
+            case "heredoc_redirect":
+                return any(one.type == "heredoc_end" for one in node.named_children)
+            case _:
+                return all(map(self._is_harmless_element, node.named_children))
+
+    def _overlooks(self) -> bool:
+        """Whether bash may execute something that is no node: the grammar took it for a part of a text."""
+        nodes = self._script.nodes
+        known = {self._script.start(node) for node in nodes if node.type in _SUBSTITUTIONS}
+        known |= {node.end_byte - 1 for node in nodes if node.type == "command_substitution"}  # the second backtick
+        data = [(node.start_byte, node.end_byte) for node in nodes if node.type in _DATA or self._is_quoted(node)]
+        found = (match.start(1) for match in _SUBSTITUTION.finditer(self._script.source))
+        return any(at not in known and not any(start <= at < end for start, end in data) for at in found)
+
+    def _is_quoted(self, node: "Node") -> bool:
+        """Whether a node is a here-document with quotes, which is data."""
+        if node.type != "heredoc_body" or node.parent is None:
+            return False
+        starts = [self._script.text(one) for one in node.parent.named_children if one.type == "heredoc_start"]
+        return bool(starts) and starts[0][:1] in "'\"\\"
 
     def _is_harmless_element(self, element: "Node") -> bool:
         """Judge a value of an array: bash calculates what stands in brackets before it."""
         text = self._script.text(element)
         return not text.startswith("[") or _INDEX.match(text) is not None
 
-    def _declares_array(self, command: "Node", assignment: "Node") -> bool:
+    def _declares_array(self, assignment: "Node") -> bool:
         """Whether the value of a variable is one that bash takes apart into elements once it is computed."""
-        options = [self._script.text(child) for child in command.named_children if child.type == "word"]
-        value = assignment.child_by_field_name("value")
-        if value is None or value.type == "array" or not any(re.match(r"-\w*[aA]", one) for one in options):
+        name, value = assignment.child_by_field_name("name"), assignment.child_by_field_name("value")
+        if name is None or value is None or value.type == "array" or self._script.text(name) not in self._arrays:
             return False
         return self._script.word(value).value is None
+
+    def _named_arrays(self) -> set[str]:
+        """The variables that may have elements."""
+        found: set[str] = set()
+        for node in self._script.nodes:
+            words = [self._script.text(child) for child in node.named_children]
+            if (
+                node.type == "variable_assignment"
+                and node.named_children[-1:]
+                and node.named_children[-1].type == "array"
+            ):
+                found.add(words[0])
+            elif node.type == "declaration_command" and any(re.match(r"-\w*[aA]", one) for one in words):
+                found.update(re.split(r"\+?=", one)[0] for one in words)
+            elif node.type == "command" and not _NAMING.isdisjoint(words):
+                found.update(words)
+        return found
 
     def _unsets_needed(self, command: "Node", name: "Node") -> bool:
         text = self._script.text(name)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.host.shell_grammar import parse
@@ -51,7 +51,7 @@ class ShellText:
     """
 
     def __init__(self, source: bytes) -> None:
-        self._source = source
+        self.source = source
         self.tree = parse(source).root_node
         self.nodes = list(self._all())
         self._constants = self._single_values()
@@ -73,7 +73,7 @@ class ShellText:
                     is_plain = (
                         name is not None
                         and name.type == "variable_name"
-                        and b"+=" not in self._source[node.start_byte : name.end_byte + 2]
+                        and b"+=" not in self.source[node.start_byte : name.end_byte + 2]
                     )
                     found.setdefault(self.text(name) if name else "", []).append(
                         node.child_by_field_name("value") if is_plain else None
@@ -92,16 +92,12 @@ class ShellText:
 
     def text(self, node: "Node") -> str:
         """Return the text of a node."""
-        return self._source[node.start_byte : node.end_byte].decode(errors="replace")
+        return self.source[node.start_byte : node.end_byte].decode(errors="replace")
 
-    def uncovered(self, node: "Node", kinds: Collection[str]) -> str:
-        """Return the text of a node without its parts of other kinds than these."""
-        kept, at = b"", node.start_byte
-        for child in node.named_children:
-            if child.type not in kinds:
-                kept += self._source[at : child.start_byte] + b"\0"
-                at = child.end_byte
-        return (kept + self._source[at : node.end_byte]).decode(errors="replace")
+    def start(self, node: "Node") -> int:
+        """Return where the text of a node begins; in strings the grammar counts the blanks before it to some nodes."""
+        text = self.source[node.start_byte : node.end_byte]
+        return node.end_byte - len(text.lstrip())
 
     def arguments(self, node: "Node") -> "Iterator[Node]":
         """The words of a command, also those behind its redirections."""
@@ -150,7 +146,7 @@ class ShellText:
         for child in node.named_children:
             if child.type == "string_content":
                 continue
-            parts.append(_literal(self._source[place : child.start_byte].decode(errors="replace")))
+            parts.append(_literal(self.source[place : child.start_byte].decode(errors="replace")))
             if child.type in ("simple_expansion", "expansion"):
                 parts.append(self._expanded(self.text(child), seen))
             elif child.type == "command_substitution":
@@ -158,7 +154,7 @@ class ShellText:
             else:
                 parts.append(Word(None))
             place = child.end_byte
-        parts.append(_literal(self._source[place:end].decode(errors="replace")))
+        parts.append(_literal(self.source[place:end].decode(errors="replace")))
         return _sum(parts)._replace(splits=False)
 
     def _expanded(self, text: str, seen: frozenset[str]) -> Word:
