@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
+from kaa.hands.digest import new_digest
 from kaa.hands.git_config import ConfigSyntaxError, parse
 
 # git takes a word for the command if a space or the end of the line follows (is_command in sequencer.c).
@@ -31,6 +32,8 @@ _AUTHOR = re.compile(r"(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)=(?:'[^']*'|\\['!])*\n?)
 _SIGNING_KEY = re.compile(r"(?:-S)?(?!-)[\w@.+<> -]*\n?")  # no path: of keys for ssh, it would be one
 _HASH = re.compile(r"(?:[0-9a-f]{40,64})?\n?")
 _NO_OPTION = re.compile(r"(?!-).*", re.DOTALL)
+
+_MAX_BYTES_OF_WORDS = 16 * 1024  # `shlex` takes quadratic time
 
 Judge: TypeAlias = Callable[[bytes], frozenset[str]]
 
@@ -70,6 +73,8 @@ def _words(pattern: re.Pattern[str]) -> Judge:
     """Judges words in the quotes of a shell, each of which has to match."""
 
     def judge(content: bytes) -> frozenset[str]:
+        if len(content) > _MAX_BYTES_OF_WORDS:
+            return frozenset({f"too many words: {new_digest(content).hexdigest()}"})
         text = content.decode("utf-8", "backslashreplace")
         try:
             return frozenset(f"option {word}" for word in shlex.split(text) if not pattern.fullmatch(word))

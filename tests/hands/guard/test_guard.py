@@ -807,6 +807,7 @@ def test_an_index_that_leads_out_of_the_working_tree_is_moved_away(
         ("rebase-apply/apply-opt", " '--build-fake-ancestor=/home/me/file'"),
         ("rebase-apply/apply-opt", " '--directory=../x'"),
         ("rebase-apply/apply-opt", " '"),
+        ("rebase-apply/apply-opt", "a" * 4_000_000),  # to take the words apart would take minutes
         ("rebase-apply/strategy_opts", "--index-output=/home/me/file"),
         ("sequencer/opts", "[options]\n\tstrategy-option = index-output=/home/me/file\n"),
         ("sequencer/opts", "[options]\n\tgpg-sign = /home/me/.ssh/id_rsa\n"),
