@@ -2,9 +2,7 @@
 
 import errno
 import os
-import shlex
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -34,13 +32,7 @@ BlockedKind: TypeAlias = Literal[
     "unchecked",
 ]
 
-# `-T`: not into a directory of that name. The mv of macOS has no such option.
-# Not through a link that a command has put in its place.
-_COPY = "cp -R" if sys.platform == "darwin" else "cp -rT --remove-destination"
-_MOVE = "mv" if sys.platform == "darwin" else "mv -T"
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
-_NAMED_EARLY = 4  # files, in a sentence
-_NAMED_FILES = 8  # of a directory
 _BY_TOOL = "(The tools write and edit ask the user about it.)"
 
 _IN_TMP = {
@@ -108,42 +100,18 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         if not self.kept_as:
             way = "" if self.kind != "protected" else f" {_BY_TOOL if self.what else _OUTSIDE}"
             return visible(f"{self._reason}{way}")
-        return visible(
-            f"kaa moved {self.what} to {self.kept_as}: {self._danger}. Either a command or the user changed"
-            f" it. ({self.way_back} puts it back, outside the sandbox.){self._remark}"
-        )
+        from kaa.workspace import moved_wording  # lazy: the guard rarely moves anything
+
+        return moved_wording.text(self)
 
     @property
     def notice(self) -> str:
         """The same for the user, where no call is to blame: the guard does not know who wrote it."""
         if not self.kept_as:
             return visible(self._reason)
-        return visible(
-            f"kaa moved {self.what} to {self.kept_as}: {self._danger}, and a command in the sandbox may have written"
-            f" it. If it is yours, restore it when no command runs (/bg lists background processes): {self.way_back}"
-            f"{self._remark}"
-        )
+        from kaa.workspace import moved_wording  # lazy, as above
 
-    @property
-    def notice_beside(self) -> str:
-        """The same for the user, of a call whose result they do not read, or about which they are not asked."""
-        return visible(
-            f"kaa moved {self.what} to {self.kept_as} while a command ran: {self._danger}, and the command may have"
-            f" written it. If it is yours, restore it when no command runs: {self.way_back}{self._remark}"
-        )
-
-    @property
-    def notice_after_kill(self) -> str:
-        """The same for the user, where kaa was killed since."""
-        return visible(
-            f"Before kaa was killed here, it moved {self.what} to {self.kept_as} while a command ran: {self._danger},"
-            f" and the command may have written it. If it is yours, restore it: {self.way_back}{self._remark}"
-        )
-
-    @property
-    def notice_of_later(self) -> str:
-        """What to add for a user who was told before that somebody has written in what was moved away."""
-        return visible(f"kaa moved {self.what} to {self.kept_as} before.{self._remark or f' {self.way_back}'}")
+        return moved_wording.notice(self)
 
     @property
     def told(self) -> str:
@@ -171,9 +139,9 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     @property
     def way_back(self) -> str:
         """The shell command that puts back what was moved: commands may change what lies in the project meanwhile."""
-        if self.saved:
-            return f"{_COPY} {_word(self.saved.rstrip('/'))} {_word(self.what)}"
-        return f"{_MOVE} {_word(self.kept_as)} {_word(self.what)}"
+        from kaa.workspace import moved_wording  # lazy, as above
+
+        return moved_wording.way_back(self)
 
     def with_later(self, later: "Blocked") -> "Blocked":
         """Return this with the copies that another one has, if that is about the same."""
@@ -197,21 +165,6 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         return (self.what, self.kept_as) == (other.what, other.kept_as) and is_same_copy
 
     @property
-    def _remark(self) -> str:
-        """Say which files come back, and which copy may be the whole of what the user has saved in parts."""
-        remark = ""
-        if self.files:
-            more = len(self.files) - _NAMED_FILES
-            named = ", ".join(self.files[:_NAMED_FILES]) + (f" and {more} more" if more > 0 else "")
-            remark = f" What comes back is {named}; a command may have made some of it."
-        if not self.later:
-            return remark
-        return (
-            f"{remark} After it was moved, somebody wrote in it: {_word(self.later)} has that, too. It is the whole"
-            " file if you saved it in parts, or what a command has made of it."
-        )
-
-    @property
     def is_reparable(self) -> bool:
         """Whether running the same again, with more permitted, gives what was wanted.
 
@@ -230,11 +183,6 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             "unanswered",
         )
         return self.kind not in never and not self.kept_as
-
-    @property
-    def _danger(self) -> str:
-        """Why what was moved away does not stay, in a clause."""
-        return "it makes a repository" if self.kind == "git" else "other programs execute or obey it"
 
     @property
     def _reason(self) -> str:
@@ -303,43 +251,9 @@ def _outside_the_project(path: str) -> str:
     return f"Writing{where} is blocked: only the project and /tmp can be written. {way}"
 
 
-def _word(path: str) -> str:
-    """A path as a word for a shell that `visible` leaves as it is, and that means the path with all its bytes.
-
-    Names with control characters or other bytes than UTF-8 get the quotes that bash, zsh and POSIX since 2024 know.
-    """
-    if path.isprintable():
-        return shlex.quote(path)
-    plain = {ord("'"): "\\'", ord("\\"): "\\\\"}
-    return "".join(("$'", *(plain.get(one) or _shown(one) for one in os.fsencode(path)), "'"))
-
-
-def _shown(byte: int) -> str:
-    return chr(byte) if chr(byte).isascii() and chr(byte).isprintable() else f"\\{byte:03o}"
-
-
 def visible(text: str) -> str:
     r"""The text on one line: control characters, which names may have, stand as their escapes, such as `\x1b`."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
-
-
-def moved_early(moved: Sequence[Blocked]) -> str:
-    """Say what was moved away while the command still runs that may have made it, and when the question comes."""
-    names = list(dict.fromkeys(one.what.removeprefix(_here()) for one in moved))
-    named = ", ".join(names[:_NAMED_EARLY])
-    more = f" and {len(names) - _NAMED_EARLY} more" if len(names) > _NAMED_EARLY else ""
-    return visible(
-        f"While a command runs, kaa moves away what other programs execute or obey: {named}{more}. When the command"
-        " ends, kaa asks whether you made this, or says how to put it back."
-    )
-
-
-def _here() -> str:
-    """The directory of kaa, mostly the project, as the beginning of a path; empty if it is gone."""
-    try:
-        return f"{os.getcwd()}/"
-    except OSError:
-        return ""
 
 
 def sentences(blocked: Iterable[Blocked]) -> tuple[str, ...]:

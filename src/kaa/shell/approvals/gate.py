@@ -264,13 +264,17 @@ class Gate:
     def _tell_owner(self, blocked: Sequence[Blocked]) -> None:
         """Tell the person what the guard moved away, where neither a question nor a result does."""
         if self._owner is not None or (self.asker.can_ask and self._policy() == "never"):
+            from kaa.workspace.moved_wording import notice_beside  # lazy: the guard rarely moves anything
+
             for one in dict.fromkeys(one for one in blocked if one.kept_as):
-                self._notify(one.notice_beside)
+                self._notify(notice_beside(one))
 
     def _tell_of_unsettled(self, blocked: Sequence[Blocked]) -> None:
+        from kaa.workspace.moved_wording import notice_beside  # lazy, as above
+
         settled = self._offers().settled
         for one in dict.fromkeys(one for one in blocked if one.kept_as and one not in settled):
-            self._notify(one.notice_beside)
+            self._notify(notice_beside(one))
 
     def _offers(self) -> "SetAside":
         if self._set_aside is None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from kaa.hands.below import is_below
-from kaa.workspace.blocked import Blocked, moved_early
+from kaa.workspace.blocked import Blocked
 
 Tell: TypeAlias = Callable[[str], None]
 # With a finding it gets what keeps one from the model, because it is at its place again.
@@ -73,7 +73,9 @@ class Listener:
     def hear_of_left(self, blocked: Blocked) -> None:
         """Tell the user now, and the model later, what was moved away by a kaa that was killed since."""
         self._for_model = [*self._for_model, blocked][:_MAX_FOR_MODEL]
-        self.say(blocked.notice_after_kill)
+        from kaa.workspace.moved_wording import notice_after_kill  # lazy: the guard rarely moves anything
+
+        self.say(notice_after_kill(blocked))
 
     def hear_later(self, later: Blocked) -> None:
         """Tell the user what was kept of a moved file since, unless they were not told of that file yet.
@@ -83,7 +85,9 @@ class Listener:
         self._for_model = [one.with_later(later) for one in self._for_model]
         untold = [one.with_later(later) for one in self._untold]
         if untold == self._untold and (later.later or self._ask is None):
-            self.say(later.notice_of_later)
+            from kaa.workspace.moved_wording import notice_of_later  # lazy, as above
+
+            self.say(notice_of_later(later))
         self._untold = untold
 
     def _forget(self, blocked: Blocked) -> None:
@@ -275,4 +279,6 @@ class Findings:
         new = [one for one in carrier.found if one.kept_as and one not in self._said]
         self._said.update(new)
         if new:
+            from kaa.workspace.moved_wording import moved_early  # lazy, as above
+
             carrier.listener.say(moved_early(new))
