@@ -1,12 +1,15 @@
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+import kaa
 from kaa.hands.policy import Mode
+from kaa.shell import safety
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, UnopenedWorkspace, open_workspace, sandbox_options
 from kaa.shell.settings import SettingsError
@@ -357,3 +360,24 @@ def test_of_a_linked_skill_only_what_kaa_reads_is_protected(tmp_path: Path) -> N
     obeyed = sandbox_options(home, SandboxFlags(), str(project)).obeyed
 
     assert set(obeyed) == {str(project / "skills" / one) for one in ("app/SKILL.md", "team")}
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        os.path.dirname(kaa.__file__),
+        os.path.dirname(safety.__file__),
+        os.path.dirname(os.path.dirname(kaa.__file__)),
+        os.path.dirname(sys.executable),
+        os.path.dirname(pytest.__path__[0]),
+    ],
+)
+def test_what_kaa_runs_from_is_no_project(tmp_path: Path, folder: str) -> None:
+    home = Home(tmp_path / "home")
+
+    with pytest.raises(SettingsError, match="among the code that kaa itself runs from"):
+        sandbox_options(home, SandboxFlags(), folder)
+    with pytest.raises(SettingsError, match="among the code that kaa itself runs from"):
+        sandbox_options(home, SandboxFlags(writable=(folder,)), str(tmp_path))
+    checkout = os.path.dirname(os.path.dirname(os.path.dirname(kaa.__file__)))
+    assert sandbox_options(home, SandboxFlags(), checkout).mode == "workspace-write"

@@ -39,6 +39,15 @@ def executed() -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
+def folders_of_code() -> tuple[str, ...]:
+    """Real paths of the folders of kaa's own code. None can be the project: nothing can be mounted over that."""
+    package = os.path.dirname(os.path.realpath(kaa.__file__))
+    programs = (os.path.dirname(place) for place in trail(os.path.abspath(sys.executable)))
+    libraries = (path for path in sys.path if path.endswith("-packages"))
+    found = (package, os.path.dirname(package), os.path.dirname(os.__file__), *programs, *libraries)
+    return tuple(dict.fromkeys(map(os.path.realpath, found)))
+
+
 def leave_out(writable: Iterable[str]) -> None:
     """Load no module from directories that commands can write, unless kaa itself is installed there.
 

@@ -12,6 +12,7 @@ import msgspec
 
 from kaa.ext.places import code_paths, discover, entry_file
 from kaa.hands.policy import Mode
+from kaa.host.code import folders_of_code
 from kaa.host.paths import exchangeable, is_below, trail
 from kaa.host.programs import commands_can_write
 from kaa.shell.components import existing, plugin_places, user_places
@@ -80,7 +81,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     )
     writable = tuple(checked_root(path, tuple(map(os.path.realpath, (directory, *named)))) for path in named)
     if mode != "full-access" and not flags.only_surveys:
-        _refuse_own_folder(home, directory, *writable)
+        _refuse_own_folders(home, directory, *writable)
     extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
     places = user_places(home.path, user.use_files_of, user.skills, user.prompts)
@@ -206,20 +207,28 @@ def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkS
         raise SettingsError(f"{place}: {error}") from error
 
 
-def _refuse_own_folder(home: Home, *directories: str) -> None:
-    """Refuse to work in kaa's own folder: with its keys it is hidden from commands, and what is in it is obeyed.
+def _refuse_own_folders(home: Home, *directories: str) -> None:
+    """Refuse to work in kaa's own folder, which has its keys and is hidden from commands, and in what kaa runs from.
 
     Raises:
-        SettingsError: a directory is that folder or in it.
+        SettingsError: a directory is one of these, or in one.
     """
-    own = os.path.realpath(home.path)
-    if inside := next((one for one in directories if is_below(os.path.realpath(one), (own,))), ""):
-        raise SettingsError(
-            f"{inside} is in kaa's own folder, {home.path}: commands must not see its keys, nor write what kaa obeys in"
-            " all projects. Keep extensions and skills that you work on in a folder elsewhere, start kaa there, and use"
-            " them from there: `kaa ext install PATH --link`, or `skills` in your settings. To work in kaa's own folder"
-            " without a sandbox, use --sandbox full-access"
-        )
+    own, code = os.path.realpath(home.path), folders_of_code()
+    for one in directories:
+        real = os.path.realpath(one)
+        if is_below(real, (own,)):
+            raise SettingsError(
+                f"{one} is in kaa's own folder, {home.path}: commands must not see its keys, nor write what kaa obeys"
+                " in all projects. Keep extensions and skills that you work on in a folder elsewhere, start kaa there,"
+                " and use them from there: `kaa ext install PATH --link`, or `skills` in your settings. To work in"
+                " kaa's own folder without a sandbox, use --sandbox full-access"
+            )
+        if is_below(real, code):
+            raise SettingsError(
+                f"{one} is among the code that kaa itself runs from, which commands must not write. Start kaa in a"
+                " directory above, where it is read-only, or use a kaa that is installed elsewhere (`pipx install`,"
+                " `uv tool install`)"
+            )
 
 
 def _directory(path: str, place: str, below: str) -> str:
