@@ -145,6 +145,18 @@ class HostPrograms:
         kept.setdefault("PATH", os.defpath)
         return kept
 
+    def fetching(self) -> tuple[dict[str, str], str]:
+        """Return `environment` for programs that get something from the network, which obey settings of the home.
+
+        Those that commands can write are switched off; the text says which, for errors, and is empty for none.
+        """
+        from kaa.host.home_settings import led_into_projects  # lazy: few runs fetch something
+
+        led = led_into_projects(self._environ, self._is_safe)
+        named = ", ".join(led)
+        told = f"kaa does not use {named}, because commands can write what it leads to" if led else ""
+        return self.environment() | dict(led.values()), told
+
     def changes(self) -> dict[str, str | None]:
         """Return what `environment` changes about the user's variables; None removes one."""
         safe = self.environment()

@@ -169,6 +169,42 @@ def test_what_commands_could_write_in_another_project_runs_in_the_sandbox(
     assert not runs_sandboxed(own("sh ~/bin/check.sh"), ROOT)
 
 
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("curl -s -d done https://ntfy.sh/topic", ".curlrc"),
+        ("curl -s -d done https://ntfy.sh/topic", ".config/curlrc"),
+        ("curl -s -d done https://ntfy.sh/topic", "curl/.curlrc"),
+        ("jq -r .x", ".jq"),
+    ],
+)
+def test_settings_of_a_program_that_lead_into_the_project_have_it_run_in_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, file: str
+) -> None:
+    home, project = tmp_path / "home", tmp_path / "home/dotfiles"
+    for folder in (project, home / "bin", (home / file).parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("CURL_HOME", str(home / "curl"))
+    assert not runs_sandboxed(own(command), str(project))
+
+    (home / file).symlink_to(project / "settings")  # which commands can make
+
+    assert runs_sandboxed(own(command), str(project))
+
+
+def test_a_script_that_starts_such_a_program_runs_in_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notify").write_text("curl -s -d done https://ntfy.sh/topic\n")
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / ".curlrc").symlink_to(tmp_path / "dotfiles/curlrc")
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert runs_sandboxed(own("sh ~/notify"), str(tmp_path / "dotfiles"))
+    assert not runs_sandboxed(own("sh ~/notify"), ROOT)
+
+
 @pytest.mark.parametrize("target", ["/usr/bin/prove", "tox/bin/tox", "~/.cargo/bin/just"])
 def test_a_program_under_another_name_is_judged_by_its_own(tmp_path: Path, target: str) -> None:
     (tmp_path / "check").symlink_to(Path(target).expanduser())

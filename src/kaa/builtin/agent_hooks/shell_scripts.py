@@ -255,7 +255,10 @@ class _Script:
             return True
         if (program := words[0].value) is None:
             return False
-        return self._is_harmless_program(program, words[1:], node)
+        from kaa.builtin.agent_hooks.programs import obeys_only_own  # each judges by the other
+
+        is_own = obeys_only_own(os.path.basename(program), self._root)
+        return is_own and self._is_harmless_program(program, words[1:], node)
 
     def _is_function(self, name: str | None, call: "Node") -> bool:
         """Whether a call executes a function, and not the program of its name; functions call others below them."""

@@ -1,7 +1,8 @@
 """Gets one commit of a git repository that nobody vouches for. Nothing that it contains is executed.
 
 git downloads the objects; kaa writes the files itself. Without a checkout no hook, filter, attribute or submodule of
-the repository has an effect. The user's own configuration stays in force: it has the credentials and the proxy.
+the repository has an effect. The user's own configuration stays in force: it has the credentials and the proxy; but not
+where links of the home lead it into a project.
 """
 
 import errno
@@ -67,8 +68,8 @@ class Repository:
             )
         self._git = found
         self._folder = folder
-        kept = programs.environment().items()
-        self._environ = {name: value for name, value in kept if not name.startswith("GIT_") or _is_kept(name)}
+        kept, self._told = programs.fetching()
+        self._environ = {name: value for name, value in kept.items() if not name.startswith("GIT_") or _is_kept(name)}
         self._environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
         self._run("init", "--quiet", "--bare", "--template=", str(folder), repository=False)
 
@@ -199,7 +200,9 @@ class Repository:
             said = " ".join(done.stderr.decode(errors="replace").split())
             if os.strerror(errno.EFBIG) in said:
                 raise InstallationError(f"the repository is larger than {_MAX_DOWNLOAD_BYTES // 1024**3} GiB")
-            raise InstallationError(f"git failed: {said or f'exit code {done.returncode}'}")
+            raise InstallationError(
+                ". ".join(filter(None, (f"git failed: {said or f'exit code {done.returncode}'}", self._told)))
+            )
         return done.stdout
 
 

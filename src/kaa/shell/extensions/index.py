@@ -127,8 +127,8 @@ class _Pip:
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder = folder
         self._place = _place_of_pip(folder)
-        kept = host_programs(environ).environment().items()
-        self._environ = {name: value for name, value in kept if name not in _LEFT_OUT} | _VARIABLES
+        kept, _ = host_programs(environ).fetching()
+        self._environ = {name: value for name, value in kept.items() if name not in _LEFT_OUT} | _VARIABLES
 
     def run(self, *arguments: str) -> None:
         """Run pip to its end, in an empty directory, without the user's Python variables.

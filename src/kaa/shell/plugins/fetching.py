@@ -115,6 +115,7 @@ class Fetcher:
             raise InstallationError(
                 programs.refusal("npm") or "npm is not installed: install it to install this plugin"
             )
+        environ, told = programs.fetching()
         downloads = self._staging / "downloads"
         downloads.mkdir(0o700)
         package = f"{source.package}@{source.version}" if source.version else source.package
@@ -122,7 +123,7 @@ class Fetcher:
         try:
             done = subprocess.run(
                 [npm, "pack", package, "--json", "--ignore-scripts", "--pack-destination", str(downloads), *registry],
-                env=programs.environment(),
+                env=environ,
                 cwd=downloads,  # a project's .npmrc has no effect here
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -138,7 +139,8 @@ class Fetcher:
             said = " ".join(done.stderr.decode(errors="replace").split())[:500]
             if "EFBIG" in said:
                 raise InstallationError(f"{package} is larger than {MAX_BYTES // 1024**2} MiB")
-            raise InstallationError(f"npm failed: {said or f'exit code {done.returncode}'}")
+            failed = f"npm failed: {said or f'exit code {done.returncode}'}"
+            raise InstallationError(". ".join(filter(None, (failed, told))))
         try:
             [packed] = msgspec.json.decode(done.stdout, type=list[_Packed])
         except (msgspec.MsgspecError, ValueError) as error:
