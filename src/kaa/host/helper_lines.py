@@ -94,6 +94,19 @@ def says_all(line: str, environ: Mapping[str, str], base: str, places: Sequence[
     return not any(word in _UNFORESEEN or _is_above(word, home, base, places) for word in words)
 
 
+def plain_words(line: str, environ: Mapping[str, str]) -> list[str]:
+    """The words of a line that says all, with its variables filled in; paths in the home begin with that.
+
+    Args:
+        line: the line.
+        environ: the variables that it gets.
+    """
+    filled = _PLAIN_VARIABLE.sub(lambda found: environ.get(found[1] or found[2], found[0]), line)
+    words = re.split(r"[\s;|&<>]+", _QUOTES.sub("", filled))
+    home = environ.get("HOME", "/")
+    return [home + word[1:] if word.startswith("~/") else word for word in words if word]
+
+
 def _is_above(word: str, home: str, base: str, places: Sequence[str]) -> bool:
     """Whether a word, or a part of it such as behind `--x=`, is a directory with one of some places in it."""
     for part in filter(None, (*re.split("[=:,@]", word), word[2:] if word.startswith("-") else "")):

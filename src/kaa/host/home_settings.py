@@ -4,7 +4,7 @@ Whoever works on their own dotfiles has them in a project, and links in the home
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 
@@ -22,6 +22,33 @@ _SETTINGS: Final = (
     _Setting((".npmrc",), "npm_config_userconfig", os.devnull),
     _Setting((".config/pip/pip.conf", ".pip/pip.conf"), "PIP_CONFIG_FILE", os.devnull),
 )
+
+
+# What these execute or overwrite is also decided by files of the home, and of folders that variables name.
+_OBEYED: Final = {
+    "curl": (".curlrc", ".config/curlrc", "$CURL_HOME/.curlrc", "$XDG_CONFIG_HOME/curlrc"),
+    "jq": (".jq",),
+    "zsh": (".zshenv", "$ZDOTDIR/.zshenv"),
+    "aws": (".aws/config", ".aws/credentials", ".aws/cli"),
+    "gh": (".config/gh",),
+    "gpg": (".gnupg",),
+    "gpg2": (".gnupg",),
+    "pass": (".gnupg", ".password-store/.extensions"),
+    "wget": (".wgetrc",),
+    "kubectl": (".kube",),
+    "docker": (".docker",),
+}
+
+
+def obeyed(name: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Give the absolute paths of settings that a program of this name obeys, whether anything is there or not."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    for file in _OBEYED.get(name, ()):
+        variable, _, rest = file.removeprefix("$").partition("/")
+        if not file.startswith("$"):
+            yield os.path.join(home, file)
+        elif environ.get(variable):
+            yield os.path.join(home, environ[variable], rest)
 
 
 def led_into_projects(environ: Mapping[str, str], is_safe: Callable[[str], bool]) -> dict[str, tuple[str, str]]:

@@ -85,3 +85,58 @@ def test_a_command_executes_nothing_that_commands_could_write_in_a_project(tmp_p
 
     assert not (tmp_path / "canary").exists()
     assert ConfigValues(environ).evaluate("!echo key", "here") == "key"
+
+
+class TestScriptsOfTheUser:
+    """They have the user's rights, and may source or import what no word of the line names."""
+
+    @pytest.fixture
+    def environ(self, tmp_path: Path) -> dict[str, str]:
+        project = tmp_path / "dev/app"
+        project.mkdir(parents=True)
+        (tmp_path / "bin").mkdir()
+        (tmp_path / ".cache/kaa/caches" / quote(str(project), safe="")).mkdir(parents=True)
+        return {"HOME": str(tmp_path), "PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+
+    @pytest.mark.parametrize("line", ["!~/bin/key.sh", "!key.sh"])
+    def test_a_script_does_not_source_what_commands_write(
+        self, tmp_path: Path, environ: dict[str, str], line: str
+    ) -> None:
+        script = tmp_path / "bin/key.sh"
+        script.write_text('#!/bin/sh\n. ~/dev/app/.env; echo "$KEY"\n')
+        script.chmod(0o755)
+        (tmp_path / "dev/app/.env").write_text("KEY=x\ntouch ~/canary\n")
+
+        with pytest.raises(CredentialError, match="here"):
+            ConfigValues(environ).evaluate(line, "here")
+
+        assert not (tmp_path / "canary").exists()
+
+    def test_a_script_that_needs_no_project_works(self, tmp_path: Path, environ: dict[str, str]) -> None:
+        script = tmp_path / "bin/key.sh"
+        script.write_text("#!/bin/sh\necho key\n")
+        script.chmod(0o755)
+
+        assert _printed(environ, "!key.sh") == "key"
+        assert ConfigValues(environ).evaluate("!echo key", "here") == "key"
+
+    def test_settings_that_commands_write_are_not_seen_by_the_program(
+        self, tmp_path: Path, environ: dict[str, str]
+    ) -> None:
+        (tmp_path / "dev/app/jq").write_text('def key: "theirs";')
+        (tmp_path / ".jq").symlink_to(tmp_path / "dev/app/jq")
+        (tmp_path / "bin/jq").symlink_to("/bin/echo")
+
+        assert _printed(environ, "!jq key") == "key"
+        assert key_commands._wrap("jq key", "here", environ)
+        assert not key_commands._wrap("echo key", "here", environ)
+
+
+def _printed(environ: dict[str, str], line: str) -> str:
+    """What a command prints; a kernel without namespaces cannot hide anything from it."""
+    try:
+        return ConfigValues(environ).evaluate(line, "here")
+    except CredentialError as error:
+        if "namespace" in str(error):
+            pytest.skip(str(error))
+        raise

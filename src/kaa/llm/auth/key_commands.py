@@ -7,13 +7,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from kaa.host import helper_lines
-from kaa.host.paths import is_below
+from kaa.host.home_settings import obeyed
+from kaa.host.paths import is_below, trail
 from kaa.host.programs import SAFE_PATH, home_of, host_programs
 from kaa.llm.auth.errors import CredentialError
 
 # pi's limit for `!command` values.
 _TIMEOUT_SECONDS = 10.0
 _SHOWN_ERROR_CHARACTERS = 200
+_DISTRIBUTION = ("/usr", "/bin", "/sbin", "/nix/store", "/snap", "/opt/homebrew")
+_HIDDEN = (
+    "It sees projects as empty, because it is no plain program, or obeys settings there: `!cat FILE` reads a file of a"
+    " project"
+)
 _NOT_FOUND = 127  # a shell's exit code for a program that it does not find
 
 
@@ -46,11 +52,37 @@ def _wrap(command: str, where: str, environ: Mapping[str, str]) -> Sequence[str]
             f"{where}: the command names {path}, which commands in the sandbox can write, or could when kaa ran there,"
             " and would run with your rights: move it out of projects"
         )
-    if helper_lines.says_all(line, environ, home, places):
+    if helper_lines.says_all(line, environ, home, places) and _is_plain(command, environ, places):
         return ()
     from kaa.host.hiding import hidden_from_program  # lazy: few commands need it
 
     return hidden_from_program(places)
+
+
+def _is_plain(line: str, environ: Mapping[str, str], places: Sequence[str]) -> bool:
+    """Whether the programs of a line are none of the user's scripts, and obey no settings that commands can write.
+
+    A script may source or import what lies in a project, which no word of the line says.
+    """
+    programs = host_programs(environ)
+    for word in helper_lines.plain_words(line, environ):
+        if (found := programs.find(word)) is None:
+            continue
+        real = os.path.realpath(found)
+        if not is_below(real, _DISTRIBUTION) and _is_script(real):
+            return False
+        settings = (place for path in obeyed(os.path.basename(word), environ) for place in trail(path))
+        if any(is_below(place, places) for place in settings):
+            return False
+    return True
+
+
+def _is_script(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return True
 
 
 def _run(command: str, where: str, environ: Mapping[str, str], wrap: Sequence[str]) -> str:
@@ -79,6 +111,8 @@ def _run(command: str, where: str, environ: Mapping[str, str], wrap: Sequence[st
     if process.returncode != 0:
         said = (errors.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
         message = f"{where}: the command failed with status {process.returncode}: {said[:_SHOWN_ERROR_CHARACTERS]}"
+        if wrap:
+            message += f". {_HIDDEN}"
         if process.returncode == _NOT_FOUND and programs.left_out:
             left_out = ", ".join(programs.left_out)
             message += f". It runs without these directories of PATH, which sandboxed commands can write: {left_out}"
