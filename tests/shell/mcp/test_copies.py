@@ -45,6 +45,7 @@ def test_code_is_copied_and_the_rest_is_seen_as_it_is(land: Land) -> None:
 
     copy = Path(pairs.pop(str(land.project)))
     assert (copy / "tools/lib/part.py").read_text() == "part"
+    assert (copy / "tools/lib/part.py").stat().st_mtime_ns == (land.project / "tools/lib/part.py").stat().st_mtime_ns
     assert (copy / "tools/link.py").readlink() == Path("server.py")
     assert pairs == {
         str(path): str(path) for path in map(land.project.joinpath, ("docs", "README.md", "tools/notes.md"))

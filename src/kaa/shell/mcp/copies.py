@@ -147,11 +147,13 @@ class _Copies:
     def _copy_file(self, directory: int, path: str, target: str) -> None:
         """Copy a file in one read: what is compared is what is copied."""
         with open(os.open(os.path.basename(path), _FILE, dir_fd=directory), "rb") as file:
-            content, mode = file.read(MAX_BYTES) or b"", os.fstat(file.fileno()).st_mode
+            content, status = file.read(MAX_BYTES) or b"", os.fstat(file.fileno())
         self._expect(path, digest_of(content))
         with open(target, "xb") as copied:
             copied.write(content)
-            os.fchmod(copied.fileno(), stat.S_IMODE(mode))
+            copied.flush()
+            os.fchmod(copied.fileno(), stat.S_IMODE(status.st_mode))
+            os.utime(copied.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))  # which uv, make and tsc compare
 
     def _expect(self, path: str, digest: str, *, unless: bool = False) -> None:
         known = self._code.get(path)

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from kaa.shell.mcp.directories import directory_of
+
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 # With the name of the module or the code, if it is attached. `uv run -m` is like `python -m`.
 _IMPORTING = re.compile(r"-(?![XW])[A-Za-z]*?[mc](.*)")
@@ -34,6 +36,25 @@ def package_of_runner(words: Sequence[str]) -> int | None:
         if not words[number].startswith("-") and not is_path(words[number]):
             return number
     return len(words) - 1
+
+
+def environment_of_uv(words: Sequence[str], base: str, top: str, cache: str) -> dict[str, str]:
+    """Variables by which `uv run` writes nothing in the project: it would renew the environment there at each start.
+
+    Args:
+        words: the command line of a server that may not write the project.
+        base: the directory that its paths are relative to.
+        top: the project.
+        cache: the server's own folder for caches, where an environment is made if there is none.
+    """
+    if os.path.basename(words[0]) != "uv" or "run" not in words[1:]:
+        return {}
+    directory = directory_of(words)
+    folder = os.path.join(base, os.path.expanduser(directory.path)) if directory is not None else base
+    while not os.path.exists(os.path.join(folder, "pyproject.toml")) and folder not in (top, "/"):
+        folder = os.path.dirname(folder)
+    has_one = os.path.isdir(os.path.join(folder, ".venv"))
+    return {"UV_NO_SYNC": "1"} if has_one else {"UV_PROJECT_ENVIRONMENT": f"{cache}/venv"}
 
 
 def imports_from_directory(words: Sequence[str]) -> bool:

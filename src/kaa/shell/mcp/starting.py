@@ -25,6 +25,7 @@ from kaa.shell.mcp.own_home import variables_of_home, with_users_home
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import certificates, readable_places
 from kaa.shell.mcp.rights import hindrance_of, permissions_of, silence_of
+from kaa.shell.mcp.runners import environment_of_uv
 from kaa.shell.mcp.server_data import data_folder
 from kaa.shell.mcp.unconfined import HiddenWordError, writable_word
 from kaa.shell.settings import SettingsError
@@ -179,6 +180,7 @@ async def start_program(
             variables={"PYTHONPYCACHEPREFIX": compiled}
             | own
             | {name: f"{data}/{where}" for name, where in _CACHES.items()}
+            | ({} if permissions.project == "write" else environment_of_uv(line.words, base, place.project, cache))
             | dict(variables),
             private=(str(place.home.path),),
             hidden=(sandbox := place.sandbox()).hidden,
