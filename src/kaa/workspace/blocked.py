@@ -30,6 +30,7 @@ BlockedKind: TypeAlias = Literal[
     "more",
     "flood",
     "unchecked",
+    "unread",
 ]
 
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
@@ -62,6 +63,8 @@ _SENTENCES = {
     "more": "kaa moved more names than it lists, that other programs execute or obey: find . -name '*.kaa-blocked*'"
     " shows all of them.",
     "flood": "Commands made protected names in a loop: kaa stopped all commands that were running.",
+    "unread": "{what} holds more, or deeper, files and directories than kaa can check, so commands can change some"
+    " there that other programs execute or obey. Remove what is not needed there, then start kaa again.",
     "unchecked": "kaa could not check whether commands wrote files that other programs execute: the guard did not"
     " answer. Stop background processes, and look at what changed (git status) before you open the project in"
     " another program.",
@@ -78,7 +81,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             or one that nothing permits (`forbidden`); `direct` past the proxy; a `port` or a `socket` at which a
             program of the user's machine listens, one of its processes (`process`); or whatever else would have to
             happen `outside` the sandbox. The guard's own: something that stayed where it is (`unmoved`), `more` than
-            it lists, and `flood` and `unchecked` about all that runs.
+            it lists, a directory of which kaa cannot check all (`unread`), and `flood` and `unchecked` about all that
+            runs.
         what: the path, the host and the port, the port or the number of the process; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
         saved: a copy of that in kaa's home, as it was when it was moved, or soon after if it was empty; ends with `/`
@@ -176,6 +180,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             "more",
             "flood",
             "unchecked",
+            "unread",
             "network",
             "late",
             "private",

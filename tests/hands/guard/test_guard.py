@@ -20,7 +20,7 @@ from kaa.hands import guard, wire
 from kaa.hands.connection import WireConnection
 from kaa.hands.digest import new_digest
 from kaa.hands.executed_names import CHOICES
-from kaa.hands.guard import directories, git_directory, items, service, watcher
+from kaa.hands.guard import directories, git_directory, room, service, watcher
 from kaa.hands.guard.judged import JUDGES
 from kaa.hands.guard.quarantine import MountedError, move_away
 from kaa.hands.inotify import watches_of_user
@@ -81,6 +81,8 @@ class Brain:
         return os.path.relpath(path, self._root)
 
     def hang_up(self) -> None:
+        if not self._thread.is_alive():
+            return
         self._connection.close()
         self._thread.join(HANG_SECONDS)
         assert not self._thread.is_alive()
@@ -681,21 +683,71 @@ def test_a_link_in_a_git_directory_is_moved_away(project: Path, start: Callable[
     assert brain.check() == {}
 
 
-def test_more_directories_at_once_than_the_guard_reads_are_reported_once(
+def _many_directories(path: Path, count: int) -> None:
+    """Move a directory with many in it to `path`."""
+    stage = _stage_for(path)
+    for number in range(count):
+        (stage / f"{number:04}").mkdir(parents=True)
+    stage.rename(path)
+
+
+def _few_directories(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Have the guard look into so many directories at the start, and let commands make half of them."""
+    for module, name in ((directories, "_MAX_DIRECTORIES_READ"), (git_directory, "_MAX_DIRECTORIES")):
+        monkeypatch.setattr(module, name, most)
+        monkeypatch.setattr(module, "_MAX_WITH_NEW", most // 2)
+        monkeypatch.setattr(module, "_MAX_NEW", most // 8)
+
+
+def test_more_directories_at_once_than_the_guard_reads_are_moved_away(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(directories, "_MAX_DIRECTORIES_READ", 8)
+    _few_directories(monkeypatch, 32)
+    (project / "src" / "mine").mkdir(parents=True)
     brain = start()
-    stage = project.parent / "stage" / "many"
-    for number in range(10):
-        (stage / str(number)).mkdir(parents=True)
-    stage.rename(project / "many")
 
-    (finding,) = brain.ask("check")["findings"]
+    _many_directories(project / "src" / "many", 40)
 
-    assert finding["why"] == "it has more than the 8 directories that are looked into"
-    assert finding["kept_as"] == ""
+    assert brain.check() == {"src/many": "src/many.kaa-blocked"}
     assert brain.check() == {}
+    assert (project / "src" / "mine").is_dir()
+
+
+def test_many_directories_of_an_earlier_run_hide_nothing(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _few_directories(monkeypatch, 32)
+    (project / "src" / "pkg" / "conf").mkdir(parents=True)
+    for name in ("d1", "d2", "d3", "d4"):
+        brain = start()
+        _many_directories(project / name, 14)
+        brain.check()
+        brain.hang_up()
+    brain = start(begins=False)
+    assert brain.ask("check")["unchecked"] == [str(project / "d3.kaa-blocked")]
+
+    _write(project / "src" / "pkg" / "conf" / ".envrc", "evil")
+
+    assert brain.check() == {"src/pkg/conf/.envrc": "src/pkg/conf/.envrc.kaa-blocked"}
+
+
+def test_the_users_many_directories_are_told_at_each_start_and_stay(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _few_directories(monkeypatch, 16)
+    for number in range(20):
+        (project / "mine" / f"{number}").mkdir(parents=True)
+
+    for number in range(2):
+        brain = start(begins=False)
+        answer = brain.ask("check")
+        (project / f"new{number}").mkdir()
+
+        assert answer["findings"] == []
+        assert answer["unchecked"] == [str(project / "mine")]
+        assert brain.ask("check")["unchecked"] == []
+        assert brain.check() == {}
+        brain.hang_up()
 
 
 @_needs_git
@@ -1375,11 +1427,19 @@ def test_a_link_in_a_protected_directory_is_in_force_under_no_name(
     assert (project / "sub" / ".claude.kaa-blocked" / name).is_symlink()
 
 
+def _few_items(monkeypatch: pytest.MonkeyPatch, *, read: int) -> None:
+    """Have the guard read so many files of a subject, and note a few more."""
+    monkeypatch.setattr(room, "_MAX_READ", read)
+    monkeypatch.setattr(room, "_MAX_NEW", read)
+    monkeypatch.setattr(room, "_MAX_WITH_NEW", 4 * read)
+    monkeypatch.setattr(room, "_MAX_NOTED", 8 * read)
+
+
 @pytest.mark.parametrize("place", ["sub/.claude", "sub/.claude/agents", ".git/hooks"])
 def test_more_than_can_be_checked_leaves_what_the_user_has(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    monkeypatch.setattr(items, "_MAX_FILES", 4)
+    _few_items(monkeypatch, read=4)
     _repository(project / ".git")
     (project / place).mkdir(parents=True, exist_ok=True)
     (project / place / "m").write_text("mine")
@@ -1400,10 +1460,10 @@ def test_more_than_can_be_checked_leaves_what_the_user_has(
     assert f"{place}/m" in brain.check()
 
 
-def test_what_was_too_much_at_the_start_stays(
+def test_what_was_too_much_at_the_start_stays_until_it_changes(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(items, "_MAX_FILES", 4)
+    _few_items(monkeypatch, read=8)
     claude = project / "sub" / ".claude"
     claude.mkdir(parents=True)
     for number in range(40):
@@ -1412,9 +1472,155 @@ def test_what_was_too_much_at_the_start_stays(
 
     _write(claude / "n", "evil")
     (claude / "00").write_text("evil")
+    (claude / "35").write_text("evil")
 
-    assert sorted(brain.check()) == ["sub/.claude/00", "sub/.claude/n"]
-    assert len(list(claude.glob("??"))) == 40
+    assert sorted(brain.check()) == ["sub/.claude/00", "sub/.claude/35", "sub/.claude/n"]
+    assert (claude / "00").read_text() == "mine"
+    assert len(list(claude.glob("??"))) == 39
+
+
+def test_what_nobody_can_look_at_is_told_at_each_start_and_when_it_changes(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _few_items(monkeypatch, read=1)
+    claude = project / "sub" / ".claude"
+    claude.mkdir(parents=True)
+    for number in range(20):
+        (claude / f"{number:02}").write_text("mine")
+
+    for content in ("first", "second"):
+        brain = start(begins=False)
+        assert brain.ask("check")["unchecked"] == [str(claude)]
+        (claude / "19").write_text(content)
+
+        [finding] = brain.ask("check")["findings"]
+        assert finding["path"] == str(claude / "19")
+        assert finding["kept_as"] == ""
+        assert brain.check() == {}
+        brain.hang_up()
+
+
+@pytest.mark.parametrize("place", ["sub/.claude", "sub/.vscode", ".github"])
+def test_empty_directories_of_an_earlier_run_hide_nothing(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    _few_items(monkeypatch, read=8)
+    file = project / place / "hooks" / "x.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("mine")
+    for run in range(12):
+        brain = start(begins=False)
+        assert brain.ask("check")["unchecked"] == []
+        for number in range(10):
+            (project / place / f"0{run:02}{number}").mkdir()
+        brain.check()
+        brain.hang_up()
+    brain = start()
+
+    file.write_text("evil")
+
+    assert list(brain.check()) == [f"{place}/hooks/x.json"]
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("place", ["worktrees", "modules", "lfs"])
+def test_harmless_files_of_an_earlier_run_hide_nothing_of_a_submodule(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    _few_items(monkeypatch, read=16)
+    git = _repository(project / ".git")
+    module = _repository(git / "modules" / "m", "[user]\n\tname = a\n")
+    (module / "hooks" / "h").write_text("mine")
+    for run in range(6):
+        brain = start(git_writable=True, begins=False)
+        unchecked = brain.ask("check")["unchecked"]
+        assert [path for path in unchecked if ".kaa-blocked" not in path] == []
+        for number in range(8):
+            fake = git / place / f"a{run}{number}"
+            for name in ("objects", "refs"):
+                (fake / name).mkdir(parents=True)
+            for name in ("config", "config.worktree", "BISECT_START", "BISECT_TERMS", "HEAD"):
+                (fake / name).touch()
+        brain.check()
+        brain.hang_up()
+    brain = start(git_writable=True)
+
+    _write(module / "commondir", "evil\n")
+    (module / "hooks" / "h").write_text("evil")
+    (module / "config").write_text(_EVIL)
+
+    found = brain.check()
+    assert sorted(found) == [f".git/modules/m/{name}" for name in ("commondir", "config", "hooks/h")]
+
+
+def test_many_submodules_worktrees_and_branches_at_once_stay(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start(git_writable=True)
+
+    git = _repository(project.parent / "stage" / "tool" / ".git")
+    for number in range(300):
+        worktree, module = git / "worktrees" / f"w{number}", git / "modules" / f"m{number}"
+        for path in (worktree, module / "objects", module / "refs", module / "hooks"):
+            path.mkdir(parents=True)
+        for name, content in (("HEAD", "ref: refs/heads/a"), ("commondir", "../..\n"), ("gitdir", "../../../a/.git\n")):
+            (worktree / name).write_text(content)
+        (module / "HEAD").write_text("ref: refs/heads/a\n")
+        (module / "config").write_text("[user]\n\tname = a\n")
+        for sample in range(8):
+            (module / "hooks" / f"{sample}.sample").touch()
+    for number in range(1500):
+        for place in ("refs/heads", "logs/refs/heads", "lfs/tmp"):
+            (git / place / f"{number}").mkdir(parents=True)
+    (project.parent / "stage" / "tool").rename(project / "tool")
+
+    assert brain.check() == {}
+    brain.hang_up()
+    brain = start(git_writable=True, begins=False)
+    answer = brain.ask("check")
+    assert (answer["findings"], answer["unchecked"]) == ([], [])
+
+
+@pytest.mark.parametrize("kind", ["worktrees", "modules"])
+def test_what_is_too_much_among_worktrees_and_submodules_is_not_kept_there(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    _few_items(monkeypatch, read=2)
+    git = _repository(project / ".git")
+    brain = start(git_writable=True)
+    for name in ("w1", "w2", "w3"):
+        stage = _stage_for(git / kind / name)
+        stage.mkdir(parents=True)
+        for file in ("HEAD", "commondir", "config", "config.worktree"):
+            (stage / file).touch()
+        (git / kind).mkdir(exist_ok=True)
+        stage.rename(git / kind / name)
+
+    found = brain.check()
+
+    assert found[f".git/{kind}/w3"] == ".git/w3.kaa-blocked"
+
+
+def test_a_link_among_worktrees_is_not_kept_there(project: Path, start: Callable[..., Brain]) -> None:
+    git = _repository(project / ".git")
+    (git / "worktrees").mkdir()
+    brain = start(git_writable=True)
+
+    (git / "worktrees" / "w").symlink_to("/elsewhere")
+
+    assert brain.check() == {".git/worktrees/w": ".git/w.kaa-blocked"}
+
+
+def test_what_comes_into_a_directory_that_was_moved_away_in_a_repository_is_judged(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    git = _repository(project / ".git")
+    brain = start(git_writable=True)
+    (project.parent / "stage" / "tool").mkdir()
+    (project.parent / "stage" / "tool").rename(git / "tool")
+    [kept] = brain.check().values()
+
+    (project / kept / "link").symlink_to("/home/me/.bashrc")
+
+    assert list(brain.check()) == [f"{kept}/link"]
 
 
 def test_what_is_moved_away_in_a_repository_cannot_be_the_name_of_a_branch(
@@ -1435,26 +1641,65 @@ def test_what_is_moved_away_in_a_repository_cannot_be_the_name_of_a_branch(
     assert (git / "info").is_dir()
 
 
-def test_more_directories_than_can_be_checked_stay_and_are_told_once(
-    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("place", "kept"), [("lfs", "lfs.kaa-blocked.lock"), ("logs/a", "logs/a.kaa-blocked.lock")])
+def test_more_directories_in_a_repository_than_can_be_checked_are_moved_away(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, place: str, kept: str
 ) -> None:
-    monkeypatch.setattr(git_directory, "_MAX_DIRECTORIES", 16)
+    _few_directories(monkeypatch, 32)
     git = _repository(project / ".git")
-    for name in ("info", "lfs", "logs"):
-        (git / name).mkdir()
-    before = sorted(os.listdir(git))
+    for name in ("info", "logs/refs/heads"):
+        (git / name).mkdir(parents=True)
+    before = set(git.rglob("*"))
     brain = start(git_writable=True)
 
-    many = project.parent / "stage" / "many"
-    for number in range(20):
-        (many / str(number)).mkdir(parents=True)
-    many.rename(git / "lfs" / "many")
+    (git / place).parent.mkdir(exist_ok=True)
+    _many_directories(git / place, 40)
+    (git / "logs" / "refs" / "heads" / "main").symlink_to("/home/me/.bashrc")
 
-    [finding] = brain.ask("check")["findings"]
-    assert finding["kept_as"] == ""
-    assert "more directories than can be checked" in finding["why"]
-    assert brain.ask("check")["findings"] == []
-    assert sorted(os.listdir(git)) == before
+    link = ".git/logs/refs/heads/main"
+    assert brain.check() == {f".git/{place}": f".git/{kept}", link: f"{link}.kaa-blocked.lock"}
+    assert brain.check() == {}
+    assert before <= set(git.rglob("*"))
+
+
+@pytest.mark.parametrize("place", ["lfs", "logs/refs/heads/a"])
+def test_directories_in_a_repository_from_earlier_runs_hide_no_link(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    _few_directories(monkeypatch, 64)
+    git = _repository(project / ".git")
+    (git / "logs" / "refs" / "heads" / "z").mkdir(parents=True)
+    (git / place).mkdir(exist_ok=True)
+    for run in range(4):
+        brain = start(git_writable=True, begins=False)
+        assert brain.ask("check")["unchecked"] in ([], [str(git / place / "2.kaa-blocked.lock")])
+        _many_directories(git / place / f"{run}", 20)
+        brain.check()
+        brain.hang_up()
+    brain = start(git_writable=True)
+
+    (git / "logs" / "refs" / "heads" / "z" / "main").symlink_to("/home/me/.bashrc")
+
+    assert list(brain.check()) == [".git/logs/refs/heads/z/main"]
+
+
+def test_the_users_many_directories_in_a_repository_are_told_at_each_start_and_stay(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _few_directories(monkeypatch, 32)
+    git = _repository(project / ".git")
+    for number in range(50):
+        (git / "lfs" / "tmp" / f"{number}").mkdir(parents=True)
+    (git / "logs" / "refs").mkdir(parents=True)
+
+    for number in range(2):
+        brain = start(git_writable=True, begins=False)
+        assert brain.ask("check")["unchecked"] == [str(git / "lfs" / "tmp")]
+        (git / "lfs" / "tmp" / f"new{number}").mkdir()
+        assert brain.check() == {}
+        _write_link(git / "logs" / "refs" / "stash", "/home/me/.bashrc")
+        assert list(brain.check()) == [".git/logs/refs/stash"]
+        brain.hang_up()
 
 
 @pytest.mark.parametrize("content", ["gitdir: {} \n", "gitdir: {}\t", "gitdir:{}\n", "gitdir: {}\nx\n", " gitdir: {}"])
@@ -2279,3 +2524,29 @@ def test_a_link_to_a_repository_in_node_modules_is_watched(
         (project / "tool").symlink_to("node_modules/a/b")
 
     assert list(brain.check()) == ["node_modules/a/b/.git/config"]
+
+
+def test_links_of_an_earlier_run_hide_no_link_of_the_user(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, most in (("_MAX_FOLLOWED", 16), ("_MAX_FOLLOWED_WITH_NEW", 8), ("_MAX_NEW_FOLLOWED", 1)):
+        monkeypatch.setattr(directories, name, most)
+    for number in range(24):
+        (project / "node_modules" / f"a{number}" / "b").mkdir(parents=True)
+    (project / "node_modules" / "mine" / "b").mkdir(parents=True)
+    (project / "tool").symlink_to("node_modules/mine/b")
+    moved: list[str] = []
+    for run in range(2):
+        brain = start(begins=False)
+        assert [path for path in brain.ask("check")["unchecked"] if ".kaa-blocked" not in path] == []
+        for number in range(run * 12, run * 12 + 12):
+            _write_link(project / f"a{number}", f"node_modules/a{number}/b")
+        moved += brain.check()
+        brain.hang_up()
+    brain = start(begins=False)
+    brain.ask("check")
+
+    _repository(project / "node_modules" / "mine" / "b" / ".git", _EVIL)
+
+    assert list(brain.check()) == ["node_modules/mine/b/.git/config"]
+    assert len(moved) > 12

@@ -53,6 +53,20 @@ def test_a_host_is_told_by_the_call_that_names_it_and_by_all_if_none_does() -> N
     assert late.take_hosts(b"cannot reach a.example") == (named, unnamed)  # nobody was beside it
 
 
+def test_a_directory_of_which_not_all_can_be_checked_is_told_once_and_blames_no_call() -> None:
+    found = Findings()
+    listener, told = found.join(), list[str]()
+    listener.tell(told.append)
+    call = Carrier(listener)
+
+    with found.carried(call):
+        for _ in range(2):  # by the guards of two policies
+            found.deliver([Blocked("unread", "/project/.git/lfs")])
+
+    assert call.found == []
+    assert [one.startswith("/project/.git/lfs holds more") for one in told] == [True]
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     with folder_elsewhere() as folder:

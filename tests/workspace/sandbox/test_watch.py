@@ -60,7 +60,7 @@ def test_what_an_answer_tells_that_nobody_waits_for_any_more_is_told_all_the_sam
         ending.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await ending
-        guard.answer(findings=[_FOUND])
+        guard.answer(findings=[_FOUND], unchecked=["/project/.git/lfs"])
 
         try:
             while not told:
@@ -72,7 +72,7 @@ def test_what_an_answer_tells_that_nobody_waits_for_any_more_is_told_all_the_sam
 
     with theirs:
         asyncio.run(scenario())
-    assert [one.what for one in told] == ["/project/.envrc"]
+    assert [(one.kind, one.what) for one in told] == [("protected", "/project/.envrc"), ("unread", "/project/.git/lfs")]
 
 
 def test_what_a_file_had_when_it_was_moved_and_what_it_has_later_are_both_kept(tmp_path: Path) -> None:

@@ -30,13 +30,19 @@ more directories than it can watch it reads all of them then.
 It notes the state at its start and moves nothing before the first request: one is kept ready beside another one that
 may be at work. With `"adopts": true` in that request it takes in what happened meanwhile, since no command has run.
 
+However much there is, only so much is looked at: things of a subject (`room`), directories of a repository
+(`git_directory`) and of the roots (`directories`). In each of them, commands may add less than a start looks at. What
+they add beyond that is moved away, and comes last at the next start, so it hides nothing. Of what is not read at the
+start it is noted when it was changed, if there is not too much of that as well; else it is left as it is, and the brain
+is told of it (`unchecked`).
+
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
 `{"findings": [{"path", "kept_as", "why", "kind", "content", "mode", "below"}, ...], "more": number of findings left
 out, "saved": those of them with content, which is to be kept where commands cannot write, "later": what somebody has
 written since in files that were moved away (`kept_files`), "flooded": whether findings come from a loop, "stuck":
 whether a mount keeps something that has to be moved away, "unheld": whether something was accepted that no mount holds,
-"discerns": whether `discern` has an effect, "calm": whether what is made now is the user's, "scans": whether it cannot
-watch all directories}`:
+"unchecked": directories of which not all can be checked, as it was before any command, "discerns": whether `discern`
+has an effect, "calm": whether what is made now is the user's, "scans": whether it cannot watch all directories}`:
 
     {"op": "check"}                what was found since the last answer
     {"op": "news"}                 the same without comparing; for what comes to light while nobody asks. Unlike the

@@ -6,11 +6,11 @@ Events of the kernel are hints where to look and nothing more: what counts is wh
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from kaa.hands.below import NOTHING_THERE, is_below, open_root, reach_below
+from kaa.hands.below import NOTHING_THERE, RootDirectory, is_below, open_root, reach_below
 from kaa.hands.guard.git_directory import looks_bare
-from kaa.hands.guard.items import may_be_link
+from kaa.hands.guard.items import KEPT_MARK, may_be_link
 from kaa.hands.guard.subjects import GIT, Directory, Inside, Spot, Subject
 from kaa.hands.inotify import Happening, Inotify, WatchLimitError, watches_of_user
 from kaa.hands.protected import is_judged_name, is_protected_name, may_be_guarded
@@ -19,10 +19,15 @@ from kaa.hands.protected import is_judged_name, is_protected_name, may_be_guarde
 _MAX_DIRECTORIES = 16384
 _SHARE_OF_WATCHES = 2  # the user's editors and other sessions need some too
 _MAX_DIRECTORIES_READ = 65536  # 28 us each
+# Commands may add some until there are so many, and a few in a larger project: at the next start, all of them are read.
+_MAX_WITH_NEW = 49152
+_MAX_NEW = 8192
 _OTHER_WATCHES = 2048  # for guarded files and directories
 _MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are names that it no longer has
 _MAX_LINKED = 8192  # directories that only an index or a symlink leads to
-_MAX_LINKED_BY_SYMLINKS = 512  # the others are for indexes
+_MAX_FOLLOWED = 512  # of these, up to which symlinks are followed
+_MAX_FOLLOWED_WITH_NEW = 256  # up to which commands may make some, and how many where there are more
+_MAX_NEW_FOLLOWED = 32
 _BARE_MARKS = frozenset(("head", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
 
 
@@ -36,6 +41,9 @@ class GuardedDirectories:
         inotify: tells where to look; without it everything is looked at every time.
         inspect: looks at a subject that was found or changed.
         on_unreadable: gets a directory that cannot be looked into, and why. It is looked into again at each check.
+        on_too_many: gets a directory with more directories below it than are looked into: what was there before any
+            command, and the topmost one of what has come since.
+        takes_in: says whether everything is accepted now.
 
     Attributes:
         roots: the writable directories.
@@ -52,6 +60,8 @@ class GuardedDirectories:
         inotify: Inotify | None,
         inspect: Callable[[Subject], None],
         on_unreadable: Callable[[Directory, str], None],
+        on_too_many: Callable[[Directory], None],
+        takes_in: Callable[[], bool],
     ) -> None:
         self.roots = [root for path in roots if (root := open_root(path)) is not None]
         elsewhere = (root for path in git_directories if (root := open_root(path)) is not None)
@@ -63,13 +73,20 @@ class GuardedDirectories:
         self._max_directories = min(_MAX_DIRECTORIES, watches_of_user() // _SHARE_OF_WATCHES)
         self._inspect = inspect
         self._on_unreadable = on_unreadable
+        self._on_too_many = on_too_many
+        self._takes_in = takes_in
+        self._known: set[Directory] = set()  # that were looked into while everything was accepted
+        self._known_count = 0  # without what was moved away
+        # Roots with more of them, and whether only what was moved away there is too much.
+        self._cut_off: set[tuple[RootDirectory, bool]] = set()
         self._spots: dict[int, dict[Spot, None]] = {}
         # To be watched though nobody would look: the index of a repository, or a symlink, leads there.
         self._linked: set[Directory] = set()
+        self._moved_links: list[tuple[Directory, str]] = []
+        self._linked_before = 0  # when everything was accepted last
         self._linked_trees: set[Directory] = set()  # the same, with all that is below
         self._to_look_into: deque[Directory] = deque()
         self._unreadable: set[Directory] = set()
-        self._too_large: set[Directory] = set()
 
     def close(self) -> None:
         """Let go of the directories and of inotify."""
@@ -167,45 +184,72 @@ class GuardedDirectories:
         )
 
     def _follow_links(self) -> None:
-        """Look into the directories that an index leads to, and those that the index there leads to."""
-        while self._to_look_into:
-            self._look_into(self._to_look_into.popleft())
+        """Look into the directories that an index or a link leads to, and those that the index there leads to."""
+        while self._to_look_into or self._moved_links:
+            if self._to_look_into:
+                self._look_into(self._to_look_into.popleft())
+            else:
+                self._follow_symlink(*self._moved_links.pop())
 
     def _look_into(self, start: Directory) -> None:
-        """Watch a directory and those below it, the nearest first, and inspect what is in them."""
-        remaining = deque([start])
-        for count in range(_MAX_DIRECTORIES_READ):
-            if not remaining:
-                return
+        """Watch a directory and those below it, the nearest first, and inspect what is in them.
+
+        What was moved away comes last: it takes no room from the others.
+        """
+        remaining, last = deque([start]), deque[Directory]()
+        takes_in, count, gone = self._takes_in(), 0, set[Directory]()
+        left = _MAX_DIRECTORIES_READ if takes_in else max(_MAX_WITH_NEW - self._known_count, _MAX_NEW)
+        while remaining or last:
+            directory = (remaining or last).popleft()
+            if takes_in or directory not in self._known:
+                left -= 1
+                part = start.root, KEPT_MARK in directory.path
+                if left < 0 and takes_in:
+                    self._cut_off.add(part)
+                    self._on_too_many(Directory(start.root, os.path.dirname(directory.path)))
+                    return
+                if left < 0 and part not in self._cut_off and (new := self._topmost_new(directory)) not in gone:
+                    gone.add(new)
+                    self._on_too_many(new)
+                if left < 0 or (gone and not gone.isdisjoint(_with_those_above(directory))):
+                    continue
             self.scans = self.scans or count >= self._max_directories
-            directory = remaining.popleft()
-            try:
-                names, below = self._entries(directory)
-            except Exception as error:  # noqa: BLE001 - what a command makes must not end the guard
-                if directory not in self._unreadable:
-                    self._unreadable.add(directory)
-                    self._on_unreadable(directory, f"it cannot be looked into ({type(error).__name__}: {error})")
-                continue
-            self._unreadable.discard(directory)
-            for name in names:
-                if self._is_guarded(directory, name):
-                    self._inspect(Subject(directory, name))
-            if looks_bare(names):
-                self._inspect(Subject(directory, ""))
-            inside = [directory.below(name) for name in below if name.casefold() != GIT]
-            remaining += inside if directory.is_entered else [each for each in inside if self.is_linked(each)]
-        if remaining and start not in self._too_large:
-            self._too_large.add(start)
-            self._on_unreadable(
-                start, f"it has more than the {_MAX_DIRECTORIES_READ:,} directories that are looked into"
-            )
+            count += 1
+            for inner in self._enter(directory):
+                (last if KEPT_MARK in inner.path else remaining).append(inner)
+
+    def _enter(self, directory: Directory) -> list[Directory]:
+        """Watch a directory, and inspect what is in it; those in it that are to be looked into, too."""
+        try:
+            names, below = self._entries(directory)
+        except Exception as error:  # noqa: BLE001 - what a command makes must not end the guard
+            if directory not in self._unreadable:
+                self._unreadable.add(directory)
+                self._on_unreadable(directory, f"it cannot be looked into ({type(error).__name__}: {error})")
+            return []
+        self._unreadable.discard(directory)
+        if self._takes_in() and directory not in self._known:
+            self._known.add(directory)
+            self._known_count += KEPT_MARK not in directory.path
+        for name in names:
+            if self._is_guarded(directory, name):
+                self._inspect(Subject(directory, name))
+        if looks_bare(names):
+            self._inspect(Subject(directory, ""))
+        inside = [directory.below(name) for name in below if name.casefold() != GIT]
+        return inside if directory.is_entered else [each for each in inside if self.is_linked(each)]
+
+    def _topmost_new(self, directory: Directory) -> Directory:
+        """The directory that has come, of those on the way to another one."""
+        way = list(_with_those_above(directory))
+        return next((each for each in reversed(way) if each not in self._known), directory)
 
     def _follow_symlink(self, directory: Directory, name: str) -> None:
         """Watch where a symlink leads that somebody may enter, if that is below a root.
 
         Those in node_modules and the like are many, and lead to their neighbours.
         """
-        if not directory.is_entered or len(self._linked) >= _MAX_LINKED_BY_SYMLINKS:
+        if not directory.is_entered:
             return
         try:
             target = os.path.realpath(Subject(directory, name).path)
@@ -214,7 +258,21 @@ class GuardedDirectories:
         for root in self.roots:
             top = os.path.realpath(root.path)
             if target.startswith(f"{top}/"):
-                self.link(Directory(root, ""), [target[len(top) + 1 :]])
+                linked = Directory(root, target[len(top) + 1 :])
+                if linked.is_watched or linked in self._linked:
+                    continue
+                if len(self._linked) < self._most_followed():
+                    self.link(Directory(root, ""), [linked.path])
+                else:
+                    is_told = self._takes_in() and KEPT_MARK not in name
+                    self._on_too_many(directory if is_told else directory.below(name))
+
+    def _most_followed(self) -> int:
+        """Up to how many linked directories symlinks are followed; commands may add fewer than there is room for."""
+        if self._takes_in():
+            self._linked_before = len(self._linked)
+            return _MAX_FOLLOWED
+        return min(max(_MAX_FOLLOWED_WITH_NEW, self._linked_before + _MAX_NEW_FOLLOWED), _MAX_FOLLOWED)
 
     def _entries(self, directory: Directory) -> tuple[list[str], list[str]]:
         """All names in a directory, and those of directories; from now on, new ones are reported. Follow its links.
@@ -234,6 +292,8 @@ class GuardedDirectories:
                         names.append(entry.name)
                         if entry.is_dir(follow_symlinks=False):
                             below.append(entry.name)
+                        elif entry.is_symlink() and KEPT_MARK in entry.name and self._takes_in():
+                            self._moved_links.append((directory, entry.name))  # takes no room from the others
                         elif entry.is_symlink():
                             self._follow_symlink(directory, entry.name)
             except OSError as error:
@@ -279,3 +339,11 @@ class GuardedDirectories:
                 directories[spot] = None
         if happening.directory and name.casefold() != GIT and (spot.is_entered or self.is_linked(below)):
             directories[below] = None
+
+
+def _with_those_above(directory: Directory) -> Iterator[Directory]:
+    """A directory and those in which it is, without the root."""
+    path = directory.path
+    while path:
+        yield directory._replace(path=path)
+        path = path.rpartition("/")[0]

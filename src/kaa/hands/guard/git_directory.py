@@ -6,7 +6,8 @@ of `COMMIT_EDITMSG` or `logs/HEAD` would have the user's next `git commit` write
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, reach_below
@@ -14,6 +15,7 @@ from kaa.hands.git_names import is_trial
 from kaa.hands.guard.items import (
     DEEP_GIT_DIRECTORY,
     GIT_LINK,
+    KEPT_MARK,
     UNCHECKED_GIT_DIRECTORIES,
     GuardedItem,
     Items,
@@ -22,9 +24,12 @@ from kaa.hands.guard.items import (
     too_much,
 )
 
-_MAX_DIRECTORIES = 16_384  # of one git directory: 30 us each
-_MAX_DEPTH = 48  # below it; so many are open at a time, and the soft limit may be 256
-_GROWING = {"refs": 1, "logs": 2}  # with branches, however many: looked at last, lest the others are too many
+# Of one git directory, of those with branches and of the others: 30 us each.
+_MAX_DIRECTORIES = 16_384
+_MAX_WITH_NEW = 12_288  # of both, up to which commands may add some
+_MAX_NEW = 1_024  # that commands may add where there are more
+_MAX_DEPTH = 48  # below it; as many may be open at a time, if they are closed, and the soft limit may be 256
+_GROWING = frozenset(("refs", "logs"))  # with branches, however many
 _OBJECTS = "objects"
 _STORES = frozenset(("lfs/objects", "annex/objects"))
 _LOOSE = re.compile("objects/[0-9a-f]{2}")
@@ -74,14 +79,73 @@ def has_part_of_bare(names: Iterable[str]) -> bool:
     return not {"head", "commondir", "objects", "refs"}.isdisjoint(map(str.casefold, names))
 
 
+class Walk:
+    """Which directories of a repository are looked through for links, and of the repositories in it.
+
+    Commands may add directories until there are `_MAX_WITH_NEW`, and a few in a repository that has more. That is less
+    than what is looked through at a start, so only what the user has can be too much then.
+
+    Args:
+        former: the walk when everything was accepted last; None if there was none.
+        takes_in: everything is accepted now.
+
+    Attributes:
+        takes_in: as above.
+        found: paths of the directories, below the subject.
+        most: how many directories of a part are looked through, besides those that are known.
+    """
+
+    def __init__(self, former: "Walk | None" = None, *, takes_in: bool = False) -> None:
+        self.takes_in = takes_in
+        self.found: set[str] = set()
+        self._known = former.found if former is not None and not takes_in else frozenset[str]()
+        others = sum(KEPT_MARK not in path for path in self._known)
+        self.most = _MAX_DIRECTORIES if takes_in else max(_MAX_WITH_NEW - others, _MAX_NEW)
+        self._cut_off: set[_Part] = set()  # of which nobody knows what is new
+        self._was_cut_off = former._cut_off if former is not None else frozenset[_Part]()
+
+    def is_known(self, path: str) -> bool:
+        """Whether a directory was there when everything was accepted."""
+        return path in self._known
+
+    def too_much(self, git: str, path: str, *, is_growing: bool) -> str | None:
+        """The path of what is dangerous, because there are more directories than are looked through.
+
+        Args:
+            git: the path of the git directory.
+            path: of the first one that is not looked through.
+            is_growing: it is one of those with branches.
+
+        Returns:
+            Of the directories on the way, the first one that is new; None if nobody knows which are.
+        """
+        part = _Part(git, is_growing, KEPT_MARK in path)
+        if self.takes_in:
+            self._cut_off.add(part)
+            return path
+        if part in self._was_cut_off:
+            return None
+        ends = (at for at, one in enumerate(f"{path}/") if one == "/" and at > len(git))
+        return next(path[:at] for at in ends if path[:at] not in self._known)
+
+
+class _Part(NamedTuple):
+    """Of the directories in a git directory, those with branches, or the others; or what was moved away among them."""
+
+    git: str
+    is_growing: bool
+    is_kept: bool
+
+
 def note_all_links(
     items: Items,
     top: GitDirectory,
     watch: Watch,
     without: Callable[[str], bool],
     nested: Callable[[GitDirectory], None],
+    walk: Walk,
 ) -> None:
-    """Add the symlinks of a git directory to the items. Not more directories are open at a time than it is deep.
+    """Add the symlinks of a git directory to the items, the nearest first. Few directories are open at a time.
 
     Args:
         items: what is added to.
@@ -90,34 +154,68 @@ def note_all_links(
         without: says of the path of a directory, below the git directory, whether to leave it out.
         nested: gets a directory in it that is a git directory itself, such as that of a submodule `a/b` where a command
             has put a HEAD into that of `a`.
+        walk: says which directories are too much.
     """
-    remaining = _MAX_DIRECTORIES
+    below, _ = note_links(items, top)
+    for is_growing in (True, False):
+        names = (name for name in sorted(below) if (name in _GROWING) == is_growing and not without(name))
+        _note_links_in(items, top, watch, without, nested, walk, names, is_growing=is_growing)
 
-    def collect(at: GitDirectory, path: str, depth: int) -> None:
-        nonlocal remaining
-        below, is_repository = note_links(items, at)
-        if is_repository and path:
-            nested(at)
-            return
-        for name in sorted(below, key=lambda name: (_GROWING.get(name, 0), name)):
-            inner = f"{path}/{name}" if path else name
-            if without(inner):
-                continue
-            remaining -= 1
-            if remaining == 0:  # told once, and left where it is: it may be the user's own
-                items[at.inside(name)] = too_much(UNCHECKED_GIT_DIRECTORIES)
-            if remaining <= 0:
+
+def _note_links_in(
+    items: Items,
+    top: GitDirectory,
+    watch: Watch,
+    without: Callable[[str], bool],
+    nested: Callable[[GitDirectory], None],
+    walk: Walk,
+    names: Iterable[str],
+    *,
+    is_growing: bool,
+) -> None:
+    here = RootDirectory("", top.directory)
+    # What was moved away comes last: it takes no room from the others.
+    pending, last = deque[str](), deque[str]()
+    _put_off(names, pending, last)
+    left, gone = walk.most, set[str]()
+    while pending or last:
+        inner = (pending or last).popleft()
+        path = top.inside(inner)
+        if not walk.is_known(path):
+            left -= 1
+            if left < 0 and (end := walk.too_much(top.path, path, is_growing=is_growing)) is not None:
+                gone.add(end)
+                items[end] = too_much(UNCHECKED_GIT_DIRECTORIES)
+            if left < 0 and walk.takes_in:
                 return
-            if depth == _MAX_DEPTH:
-                items[at.inside(name)] = too_much(DEEP_GIT_DIRECTORY)
+            if left < 0 or (gone and not gone.isdisjoint(_with_those_above(path))):
                 continue
-            with reach_below(RootDirectory("", at.directory), name) as directory:
-                if directory is not None:  # else it is gone, or exchanged: that is another event
-                    inside = at.below(directory, name)
-                    watch(directory, Plain(interests_in(inner), inside.absolute, grows=inner != _OBJECTS))
-                    collect(inside, inner, depth + 1)
+        if inner.count("/") >= _MAX_DEPTH:
+            items[path] = too_much(DEEP_GIT_DIRECTORY)
+            continue
+        with reach_below(here, inner) as directory:
+            if directory is None:  # it is gone, or exchanged: that is another event
+                continue
+            at = top._replace(directory=directory, path=path, absolute=os.path.join(top.absolute, inner))
+            watch(directory, Plain(interests_in(inner), at.absolute, grows=inner != _OBJECTS))
+            walk.found.add(path)
+            below, is_repository = note_links(items, at)
+            if is_repository:
+                nested(at)
+            else:
+                below.sort()
+                _put_off((one for name in below if not without(one := f"{inner}/{name}")), pending, last)
 
-    collect(top, "", 0)
+
+def _put_off(paths: Iterable[str], pending: deque[str], last: deque[str]) -> None:
+    for path in paths:
+        (last if KEPT_MARK in path else pending).append(path)
+
+
+def _with_those_above(path: str) -> Iterator[str]:
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
 
 
 def interests_in(path: str) -> Callable[[str], bool]:

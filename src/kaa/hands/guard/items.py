@@ -20,11 +20,10 @@ from kaa.hands.git_state import Judge
 MAX_CONTENT_BYTES = 128 * 1024  # of a file that can be put back, and of a configuration that is judged
 MAX_SAVED_BYTES = 1024 * 1024  # of a file that is moved away and was perhaps the user's
 _MAX_COMPARED_BYTES = 8 * 1024 * 1024  # of a file; 10 ms
-_MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory
-_MAX_FILES = 2048  # of one guarded directory, besides those that are accepted: each takes 50 us to read
 MAX_DEPTH = 16  # of one guarded directory, of which so many are open at a time
 _MAX_EXCHANGES = 16  # of a file for a link and back, while one is opened
 _EXCHANGED = (errno.ELOOP, errno.EINVAL, errno.ENXIO)
+KEPT_MARK = ".kaa-blocked"
 _KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?(\.lock)?")
 
 # Called with an open file or directory, before it is read; for a directory, with the names that matter in it.
@@ -83,17 +82,17 @@ class GuardedItem(NamedTuple):
     @property
     def ending(self) -> str:
         """Of the name under which it is kept: git takes no name with this one for a branch whose log it would write."""
-        return NO_BRANCH if self.reason in (GIT_LINK, DEEP_GIT_DIRECTORY) else ""
-
-    @property
-    def is_only_told(self) -> bool:
-        """Whether it stays where it is, though nobody knows whether it is harmless."""
-        return self.reason == UNCHECKED_GIT_DIRECTORIES
+        return NO_BRANCH if self.reason in (GIT_LINK, DEEP_GIT_DIRECTORY, UNCHECKED_GIT_DIRECTORIES) else ""
 
     @property
     def is_unread(self) -> bool:
         """Whether nobody looked at it, because there is more than can be checked."""
-        return self.dangers >= _TOO_MUCH
+        return self.dangers >= TOO_MUCH
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether nobody has read it, but a change of it is seen."""
+        return self.dangers >= NOTED
 
     @property
     def is_link(self) -> bool:
@@ -108,7 +107,7 @@ class GuardedItem(NamedTuple):
     @property
     def is_directory(self) -> bool:
         """Whether it is a directory, as far as such a one is dangerous."""
-        return self.dangers <= {_DIRECTORY} and self.content is None
+        return self.dangers <= {DIRECTORY} and self.content is None
 
     def has(self, written: WrittenFile) -> bool:
         """Whether it is this file. Of a long one, only the beginning and the size are known."""
@@ -127,17 +126,18 @@ class GuardedItem(NamedTuple):
 NO_BRANCH = ".lock"  # how no part of a branch's name may end (git-check-ref-format(1))
 GIT_LINK = "git would write or read other files through it"
 DEEP_GIT_DIRECTORY = "it is deeper in a repository than can be checked for links"
-UNCHECKED_GIT_DIRECTORIES = "it and others are in a repository with more directories than can be checked for links"
+UNCHECKED_GIT_DIRECTORIES = "it is in a repository with more directories than can be checked for links"
 PROTECTED_REASON = "other programs execute or obey it when the project is opened"
-_TOO_MUCH = frozenset({"too much"})  # there is more than can be checked
-_DIRECTORY = "a directory"
+TOO_MUCH = frozenset({"too much"})  # there is more than can be checked
+NOTED = frozenset({"noted"})
+DIRECTORY = "a directory"
 _OTHER_NAMES = "another name"
 Items: TypeAlias = dict[str, GuardedItem]  # by path below the guarded name, which itself is ""
 
 
 def too_much(reason: str) -> GuardedItem:
     """Something that nobody looks at, because there is more than can be checked."""
-    return GuardedItem(_TOO_MUCH, reason)
+    return GuardedItem(TOO_MUCH, reason)
 
 
 def may_be_link(path: str) -> bool:
@@ -150,12 +150,19 @@ def may_be_link(path: str) -> bool:
 
 def have_content(items: Items) -> bool:
     """Whether there is more than an empty directory: something that can be written without an event of inotify."""
-    return bool(items) and (items.keys() != {""} or _DIRECTORY not in items[""].dangers)
+    return bool(items) and (items.keys() != {""} or DIRECTORY not in items[""].dangers)
 
 
 def is_kept_name(name: str) -> bool:
     """Whether something may be kept under this name, by whoever."""
     return _KEPT.fullmatch(name) is not None
+
+
+def kept_part(path: str) -> str | None:
+    """The path of what was moved away, of what is in it; None if nothing on the way was."""
+    names = path.split("/")
+    kept = (at for at, name in enumerate(names, 1) if is_kept_name(name))
+    return next(("/".join(names[:at]) for at in kept), None)
 
 
 def kept_names(name: str, ending: str = "") -> Iterator[str]:
@@ -243,88 +250,6 @@ def _reached(held: contextlib.ExitStack, name: str, directory: int | None, flags
 def _can_be_opened(kind: int) -> bool:
     """Whether opening it does nothing else, unlike with a device or a FIFO."""
     return stat.S_ISREG(kind) or stat.S_ISDIR(kind)
-
-
-class Room:
-    """How much of a subject is read. What is accepted always is: nothing new takes its place.
-
-    The rest is dangerous, thing by thing, since nobody looks at it; what was so at the start stays unread.
-
-    Args:
-        items: that are read.
-        before: what is accepted.
-        reason: what is dangerous about more.
-    """
-
-    def __init__(self, items: Items, before: Items, reason: str) -> None:
-        self._items = items
-        self._before = before
-        self._reason = reason
-        self._most = len(before) + _MAX_FILES
-        self._accepted: set[str] | None = None  # paths of what is accepted, and of directories above
-
-    def has(self, path: str, *, is_near: bool = True) -> bool:
-        """Return True if what is at a path is to be read. Otherwise it becomes an item as it is.
-
-        Args:
-            path: below the subject.
-            is_near: it is not too deep.
-        """
-        accepted = self._before.get(path)
-        if accepted is not None and accepted.dangers >= _TOO_MUCH:
-            self._items[path] = accepted
-            return False
-        if is_near and (len(self._items) < self._most or path in self._accepted_paths()):
-            return True
-        self._items[path] = GuardedItem(_TOO_MUCH, self._reason)
-        return False
-
-    def was_read(self, path: str) -> bool:
-        """Whether what is at a path is accepted."""
-        return path in self._before
-
-    def was_directory(self, path: str) -> bool:
-        """Whether something below a path is accepted."""
-        return path not in self._before and path in self._accepted_paths()
-
-    def _accepted_paths(self) -> set[str]:
-        if self._accepted is None:
-            self._accepted = set()
-            for accepted in self._before:
-                path = accepted
-                while path and path not in self._accepted:
-                    self._accepted.add(path)
-                    path = path.rpartition("/")[0]
-        return self._accepted
-
-
-def protected_items(directory: int, name: str, watch: Watch, before: Items) -> Items:
-    """All of a protected name: every file of it matters. `before`: what of it is accepted."""
-    reason = PROTECTED_REASON
-    items: Items = {}
-    files = Room(items, before, reason)
-    room = _MAX_CONTENTS_BYTES
-
-    def collect(directory: int, name: str, path: str, depth: int) -> None:
-        with opened(name, directory) as found:
-            if not isinstance(found, OpenedItem):
-                items.update(found.items(path, reason) if found else {})
-                return
-            watch(found.descriptor, None)
-            if found.is_file:
-                nonlocal room
-                item = file_item(found, reason)
-                room -= len(item.content or b"")
-                items[path] = item if room >= 0 else item._replace(content=None)
-                return
-            items[path] = GuardedItem(frozenset({_DIRECTORY}) if not path else frozenset(), reason)
-            for entry in names_in(found.descriptor):
-                inner = f"{path}/{entry}" if path else entry
-                if files.has(inner, is_near=depth < MAX_DEPTH):
-                    collect(found.descriptor, entry, inner, depth + 1)
-
-    collect(directory, name, "", 0)
-    return items
 
 
 def _size(size: int) -> str:

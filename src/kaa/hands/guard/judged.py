@@ -11,15 +11,16 @@ from kaa.hands.guard.items import (
     MAX_DEPTH,
     Items,
     OpenedItem,
-    Room,
     Watch,
     file_item,
     names_in,
     opened,
     whatever,
 )
+from kaa.hands.guard.room import Room
 
 _REASON = "other programs execute or obey what it says"
+_TOO_MANY = "it is in a directory with more files than can be checked"
 # Of cargo's configuration; everything else names programs, or options for them.
 _HARMLESS_IN_CARGO = frozenset(
     [
@@ -57,36 +58,37 @@ _PROGRAMS_OF_CRADLES = re.compile(rb"bios|shell|program|with-ghc|direct|\\|[&*!]
 _Judges: TypeAlias = Mapping[str, Judge]  # by path; "" is the file, or each file of the directory, itself
 
 
-def judged_items(directory: int, name: str, watch: Watch, before: Items) -> Items:
+def judged_items(directory: int, name: str, watch: Watch, room: Room) -> Items:
     """What executes of a file, or of the files in a directory, that may be there as such.
 
     Args:
         directory: where it is, open.
         name: in it.
         watch: see `GuardWatch`.
-        before: what is accepted.
+        room: see there.
     """
-    items: Items = {}
-    files = Room(items, before, "it is in a directory with more files than can be checked")
-    _collect(directory, name, "", _below(JUDGES, name), items, watch, files)
-    return items
+    _collect(directory, name, "", _below(JUDGES, name), watch, room)
+    return room.items
 
 
-def _collect(directory: int, name: str, path: str, judges: _Judges, items: Items, watch: Watch, files: Room) -> None:
+def _collect(directory: int, name: str, path: str, judges: _Judges, watch: Watch, room: Room) -> None:
+    if room.notes(path, directory, name, _REASON):
+        return
     with opened(name, directory) as found:
         if not isinstance(found, OpenedItem):
-            items.update(found.items(path, _REASON) if found else {})
+            room.items.update(found.items(path, _REASON) if found else {})
         elif not found.is_file:
             everything = judges if "" in judges else None
             watch(found.descriptor, None if everything else frozenset(path.partition("/")[0] for path in judges))
             for inner in names_in(found.descriptor):
                 below = everything or _below(judges, inner)
                 at = f"{path}/{inner}" if path else inner
-                if below and files.has(at, is_near=at.count("/") < MAX_DEPTH):
-                    _collect(found.descriptor, inner, at, below, items, watch, files)
+                is_near = at.count("/") < MAX_DEPTH
+                if below and room.has(at, found.descriptor, inner, _TOO_MANY, is_near=is_near):
+                    _collect(found.descriptor, inner, at, below, watch, room)
         elif judge := judges.get(""):
             watch(found.descriptor, None)
-            items[path] = file_item(found, _REASON, judge)
+            room.add(path, file_item(found, _REASON, judge))
 
 
 def _below(judges: _Judges, name: str) -> _Judges:

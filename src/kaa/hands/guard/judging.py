@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 
 from kaa.hands.below import is_below
 from kaa.hands.guard.directories import GuardedDirectories
-from kaa.hands.guard.git_directory import has_part_of_bare
-from kaa.hands.guard.items import GuardedItem, Items, Plain, names_in, protected_items
+from kaa.hands.guard.git_directory import Walk, has_part_of_bare
+from kaa.hands.guard.items import GuardedItem, Items, Plain, names_in
 from kaa.hands.guard.judged import judged_items
 from kaa.hands.guard.repository import bare_repository_items, collects, repository_items
+from kaa.hands.guard.room import Room
 from kaa.hands.guard.subjects import GIT, Directory, Inside, Subject
+from kaa.hands.guard.whole import protected_items
 from kaa.hands.protected import is_judged_name
 
 
@@ -27,48 +29,57 @@ class Judge:
         self._directories = directories
         self._git_writable = git_writable
         self._accepts = accepts
+        self._walks: dict[Subject, Walk] = {}  # when everything was accepted last
 
-    def items(self, subject: Subject, directory: int, before: Items) -> Items:
+    def items(self, subject: Subject, directory: int, before: Items, *, takes_in: bool = False) -> Items:
         """What is at a guarded name, in an open directory. What cannot be judged is dangerous as a whole.
 
         Args:
             subject: the name.
             directory: the open one.
             before: what is accepted there.
+            takes_in: everything is accepted now.
         """
+        walk = Walk(self._walks.get(subject), takes_in=takes_in)
         try:
-            return self._judged(subject, directory, before)
+            items = self._judged(subject, directory, Room(before, takes_in=takes_in), walk)
         except Exception as error:  # noqa: BLE001 - a command may have made it for that
             item = GuardedItem(
                 frozenset({"cannot be judged"}), f"it cannot be judged ({type(error).__name__}: {error})"
             )
             return {"" if subject.name else _head(directory): item}
+        if takes_in and subject.is_git:
+            self._walks[subject] = walk
+        return items
 
-    def _judged(self, subject: Subject, directory: int, before: Items) -> Items:
+    def _judged(self, subject: Subject, directory: int, room: Room, walk: Walk) -> Items:
         def watch(descriptor: int, names: frozenset[str] | Plain | None) -> None:
             self._directories.watch(descriptor, Inside(subject, names))
 
         if not subject.name:
-            if not before and self._is_collected(subject.directory):
+            if not self._accepts(subject) and self._is_collected(subject.directory):
                 return {}
             is_known = subject in self._directories.elsewhere or (
-                bool(before) and has_part_of_bare(names_in(directory))
+                self._accepts(subject) and has_part_of_bare(names_in(directory))
             )
-            return bare_repository_items(directory, subject.path, watch, before, self._is_in_root, is_known=is_known)
+            return bare_repository_items(
+                directory, subject.path, watch, room, walk, self._is_in_root, is_known=is_known
+            )
         if (
             is_judged_name(subject.name, subject.directory.depth)
             and subject.path.casefold() not in self._directories.named
         ):
-            return judged_items(directory, subject.name, watch, before)
+            return judged_items(directory, subject.name, watch, room)
         if not subject.is_git:
-            return protected_items(directory, subject.name, watch, before)
+            return protected_items(directory, subject.name, watch, room)
         return repository_items(
             directory,
             subject.directory.absolute,
             subject.name,
             watch,
             lambda paths: self._directories.link(subject.directory, paths),
-            before,
+            room,
+            walk,
             allowed=self._git_writable or subject.directory.depth > 0,
             is_known=lambda target: self._is_known(subject, target),
             is_ours=self._is_in_root,

@@ -116,8 +116,14 @@ class FindingLog:
         return taken
 
 
-def move_away(directory: int, name: str, ending: str = "") -> str | None:
+def move_away(directory: int, name: str, ending: str = "", target: int | None = None) -> str | None:
     """Rename something in an open directory; its new name, which has this ending.
+
+    Args:
+        directory: the open one.
+        name: in it.
+        ending: of the new name.
+        target: the open directory in which it gets the new name; None: the same.
 
     Returns:
         None if a Seatbelt profile holds it, so that no command can have changed it.
@@ -127,11 +133,12 @@ def move_away(directory: int, name: str, ending: str = "") -> str | None:
         MountedError: a mount keeps it.
         OSError: it is still there.
     """
+    target = directory if target is None else target
     for kept in kept_names(name, ending):
-        if exists(directory, kept):
+        if exists(target, kept):
             continue
         try:
-            rename(directory, name, directory, kept)
+            rename(directory, name, target, kept)
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR):  # taken meanwhile
                 continue

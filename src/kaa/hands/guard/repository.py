@@ -9,23 +9,23 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from kaa.hands.below import NOTHING_THERE, is_below
+from kaa.hands.below import NOTHING_THERE, RootDirectory, is_below, reach_below
 from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
 from kaa.hands.git_names import is_data, is_info, is_state
 from kaa.hands.git_state import NOTES, STATE, Judge
-from kaa.hands.guard.git_directory import GitDirectory, is_store, looks_bare, note_all_links
+from kaa.hands.guard.git_directory import GitDirectory, Walk, is_store, looks_bare, note_all_links
 from kaa.hands.guard.items import (
     DEEP_GIT_DIRECTORY,
+    KEPT_MARK,
     MAX_CONTENT_BYTES,
     GuardedItem,
     Items,
     OpenedItem,
     Plain,
-    Room,
     UnopenedItem,
     Watch,
     file_item,
@@ -35,12 +35,14 @@ from kaa.hands.guard.items import (
     too_much,
     whatever,
 )
+from kaa.hands.guard.room import Room
 from kaa.hands.policy import TEMPORARY
 
 UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that would be all right elsewhere
 _MAX_MODULE_DEPTH = 16  # names of submodules have slashes; a `.git` that leads to a deeper one is moved away
 _CONFIGURATIONS = ("config", "config.worktree")
 _INDEX = "index"
+_TOO_MUCH = "it is in a repository with more of what git obeys than can be checked"
 # Where the `.git` of a worktree of kaa's is (`kaa.shell.worktrees.registry`), which commands of a project cannot write.
 # Git writes the `gitdir` of a new one before the `.git` that leads back, and leaves it behind when that is removed.
 _COPY = re.compile(r".*/kaa/worktrees/[^/]+-[0-9a-f]{8}/[^/]+/\.git", re.DOTALL)
@@ -71,7 +73,8 @@ def repository_items(
     name: str,
     watch: Watch,
     links: Links,
-    before: Items,
+    room: Room,
+    walk: Walk,
     *,
     allowed: bool,
     is_known: Callable[[str], bool],
@@ -85,13 +88,14 @@ def repository_items(
         name: `.git`.
         watch: see `GuardWatch`.
         links: see `Links`.
-        before: what of it is accepted.
+        room: see there.
+        walk: see there.
         allowed: a repository may be here.
         is_known: says of what a `.git` file points to whether that is watched over anyway.
         is_ours: says whether commands may write at an absolute path.
     """
     reason = "git obeys the repository it makes"
-    items: Items = {}
+    items = room.items
     with opened(name, directory) as found:
         if not isinstance(found, OpenedItem):
             return found.items("", reason) if found else {}
@@ -103,11 +107,11 @@ def repository_items(
             is_harmless = item.content == b"" or (allowed and target is not None and is_known(target))
             items[""] = item._replace(dangers=frozenset()) if is_harmless else item
             if target is not None:
-                _Collection(items, before, watch, links, directory, is_ours).follow(target)
+                _Collection(room, walk, watch, links, directory, is_ours).follow(target)
         else:
             items[""] = GuardedItem(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
             git = GitDirectory(found.descriptor, "", work_tree="", absolute=os.path.join(path, name))
-            _Collection(items, before, watch, links, directory, is_ours, name).collect(git)
+            _Collection(room, walk, watch, links, directory, is_ours, name).collect(git)
     return items
 
 
@@ -115,7 +119,8 @@ def bare_repository_items(
     directory: int,
     path: str,
     watch: Watch,
-    before: Items,
+    room: Room,
+    walk: Walk,
     is_ours: Callable[[str], bool],
     *,
     is_known: bool = False,
@@ -126,15 +131,15 @@ def bare_repository_items(
         directory: open.
         path: of it, absolute.
         watch: see `GuardWatch`.
-        before: what of it is accepted.
+        room: see there.
+        walk: see there.
         is_ours: says whether commands may write at an absolute path.
         is_known: it is a repository, also while something is missing in it that a command has put elsewhere.
     """
-    items: Items = {}
     if is_known or looks_bare(names_in(directory)):
         git = GitDirectory(directory, "", absolute=path)
-        _Collection(items, before, watch, lambda _: True, directory, is_ours).collect(git)
-    return items
+        _Collection(room, walk, watch, lambda _: True, directory, is_ours).collect(git)
+    return room.items
 
 
 def collects(git: str, inner: str) -> bool:
@@ -172,8 +177,8 @@ class _Collection:
     """Collects the items of a repository.
 
     Args:
-        items: what is added to.
-        before: what is accepted.
+        room: see there.
+        walk: see there.
         watch: see `GuardWatch`.
         links: see `Links`.
         directory: where the `.git` is.
@@ -183,16 +188,18 @@ class _Collection:
 
     def __init__(
         self,
-        items: Items,
-        before: Items,
+        room: Room,
+        walk: Walk,
         watch: Watch,
         links: Links,
         directory: int,
         is_ours: Callable[[str], bool],
         name: str = "",
     ) -> None:
-        self._items = items
-        self._room = Room(items, before, "it is in a repository with more of what git obeys than can be checked")
+        self._items = room.items
+        self._room = room
+        self._walk = walk
+        self._kept: list[GitDirectory] = []  # among what was moved away, closed by now
         self._watch = watch
         self._links = links
         self._directory = directory
@@ -218,7 +225,17 @@ class _Collection:
         finally:
             os.close(descriptor)
 
-    def collect(self, place: GitDirectory) -> None:
+    def collect(self, top: GitDirectory) -> None:
+        """Add the files of the git directory of the subject, and of all in it; last, of those that were moved away."""
+        self._collect(top)
+        here = RootDirectory("", top.directory)
+        while self._kept:
+            place = self._kept.pop()
+            with reach_below(here, place.path) as directory:
+                if directory is not None:
+                    self._collect_nested(place._replace(directory=directory))
+
+    def _collect(self, place: GitDirectory) -> None:
         """Add the files of a git directory, and of the submodules' and worktrees' in it."""
         self._watch(place.directory, Plain(_matters, place.absolute, grows=True))
         work_tree = place.work_tree
@@ -243,6 +260,7 @@ class _Collection:
             self._watch,
             lambda path: path in _WITHOUT_LINKS or is_store(path),
             self._nested,
+            self._walk,
         )
         for name, judges in STATE.items():
             self._state(place, name, judges)
@@ -258,11 +276,17 @@ class _Collection:
                 self._submodules(place.below(modules, "modules"), place.depth + 1)
 
     def _nested(self, place: GitDirectory) -> None:
-        """Add a git directory at an unusual place in another one."""
-        if place.depth < _MAX_MODULE_DEPTH:
-            self.collect(place._replace(depth=place.depth + 1, is_module=True, is_worktree=False))
+        """Add a git directory at an unusual place in another one, now or last."""
+        if KEPT_MARK in place.path:
+            self._kept.append(place)
         else:
+            self._collect_nested(place)
+
+    def _collect_nested(self, place: GitDirectory) -> None:
+        if place.depth >= _MAX_MODULE_DEPTH:
             self._items[place.path] = too_much(DEEP_GIT_DIRECTORY)
+        elif self._room.has(place.path, place.directory, ".", _TOO_MUCH):
+            self._collect(place._replace(depth=place.depth + 1, is_module=True, is_worktree=False))
 
     def _executing(self, place: GitDirectory, content: bytes) -> frozenset[str]:
         """What a configuration makes git execute, and working trees that are not its own: git writes what is there."""
@@ -292,8 +316,9 @@ class _Collection:
         """The files of a directory, of which every change matters."""
         path = place.inside(directory)
         with self._subdirectory(place.directory, directory, path) as found:
-            for name in self._up_to_limit(names_in(found), path):
-                if found is not None and not name.endswith(".sample"):
+            names = (name for name in names_in(found) if not name.endswith(".sample"))
+            for name in self._up_to_limit(found, names, path):
+                if found is not None:
                     self._file(GitDirectory(found, path), name, whatever, reason)
 
     def _objects(self, place: GitDirectory) -> None:
@@ -313,7 +338,8 @@ class _Collection:
         path, reason = place.inside(name), "git would execute or obey what it says when that continues"
         inside = Plain(_matters_in_state, place.below(place.directory, name).absolute, grows=False)
         with self._subdirectory(place.directory, name, path, inside) as state:
-            for inner in self._up_to_limit(names_in(state), path, lambda inner: inner in judges or not is_state(inner)):
+            names = (inner for inner in names_in(state) if inner in judges or not is_state(inner))
+            for inner in self._up_to_limit(state, names, path):
                 if state is not None:
                     judge = judges.get(inner, whatever)
                     self._file(
@@ -327,12 +353,14 @@ class _Collection:
             self._file(place, name, whatever, "git would write and copy files where it says", is_known=False)
         if ".git" not in place.absolute.split("/"):  # a bare repository may have a project's files besides
             return
-        for name in self._up_to_limit(names_in(place.directory), place.path, lambda name: not is_data(name)):
+        names = (name for name in names_in(place.directory) if not is_data(name))
+        for name in self._up_to_limit(place.directory, names, place.path):
             if name not in _RERERE:
                 self._file(place, name, whatever, reason, is_known=False)
         path = place.inside("info")
         with self._subdirectory(place.directory, "info", path) as info:
-            for name in self._up_to_limit(names_in(info), path, lambda name: not is_info(name)):
+            names = (name for name in names_in(info) if not is_info(name))
+            for name in self._up_to_limit(info, names, path):
                 if info is not None:
                     self._file(GitDirectory(info, path), name, whatever, reason, is_known=False)
 
@@ -402,11 +430,11 @@ class _Collection:
     def _worktrees(self, place: GitDirectory) -> None:
         path = place.inside("worktrees")
         with self._subdirectory(place.directory, "worktrees", path) as worktrees:
-            for name in self._up_to_limit(names_in(worktrees), path):
+            for name in self._up_to_limit(worktrees, names_in(worktrees), path):
                 with self._subdirectory(worktrees, name, f"{path}/{name}") as tree:
                     if tree is not None and place.depth < _MAX_MODULE_DEPTH:
                         absolute = os.path.join(place.absolute, "worktrees", name)
-                        self.collect(
+                        self._collect(
                             GitDirectory(
                                 tree,
                                 f"{path}/{name}",
@@ -419,7 +447,8 @@ class _Collection:
 
     def _submodules(self, place: GitDirectory, depth: int) -> None:
         """Add git directories that may be some levels below, because names of submodules may have slashes."""
-        for name in self._up_to_limit(names_in(place.directory) if depth <= _MAX_MODULE_DEPTH else [], place.path):
+        names = names_in(place.directory) if depth <= _MAX_MODULE_DEPTH else []
+        for name in self._up_to_limit(place.directory, names, place.path):
             with self._subdirectory(place.directory, name, place.inside(name)) as directory:
                 if directory is None:
                     continue
@@ -431,14 +460,12 @@ class _Collection:
                     self._file(below, "HEAD", whatever, reason)
                     self._submodules(below, depth + 1)
                 else:
-                    self.collect(GitDirectory(directory, below.path, depth, is_module=True, absolute=below.absolute))
+                    self._collect(GitDirectory(directory, below.path, depth, is_module=True, absolute=below.absolute))
 
-    def _up_to_limit(
-        self, names: list[str], path: str, wanted: Callable[[str], bool] = lambda _: True
-    ) -> Iterator[str]:
-        """Names as long as there are not too many items; what else there is becomes an item as it is."""
-        for name in filter(wanted, names):
-            if self._room.has(f"{path}/{name}" if path else name):
+    def _up_to_limit(self, directory: int | None, names: Iterable[str], path: str) -> Iterator[str]:
+        """Names in an open directory as long as there are not too many items; what else is there becomes one."""
+        for name in names:
+            if directory is not None and self._room.has(f"{path}/{name}" if path else name, directory, name, _TOO_MUCH):
                 yield name
 
     @contextlib.contextmanager
@@ -470,6 +497,9 @@ class _Collection:
         One that is not known matters also if it is a directory, or is empty.
         """
         path = place.inside(name)
+        # What a configuration says is needed to read the rest.
+        if name not in _CONFIGURATIONS and self._room.notes(path, place.directory, name, reason):
+            return None
         with opened(name, place.directory) as found:
             if isinstance(found, UnopenedItem):
                 self._items.update(found.items(path, reason))
@@ -479,7 +509,7 @@ class _Collection:
                     item = file_item(found, reason, judge, max_bytes)
                 except ValueError as error:  # a command may have made it for that: the rest is judged all the same
                     item = GuardedItem(frozenset({f"cannot be judged: {error}"}), reason)
-                self._items[path] = item
+                self._room.add(path, item)
                 return item.content
             elif found is not None and not is_known:
                 self._items[path] = GuardedItem(frozenset({"a directory"}), reason)

@@ -285,6 +285,7 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
         "flooded": flooded,
         "stuck": bool(guard.stuck),
         "unheld": guard.take_unheld(),
+        "unchecked": guard.take_unchecked(),
         "discerns": guard.can_discern,
         "calm": guard.is_calm,
         "scans": guard.scans,

@@ -22,6 +22,7 @@ from kaa.hands.guard.items import (
     encoded,
     have_content,
     is_kept_name,
+    kept_part,
 )
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.kept_files import KeptFiles
@@ -32,6 +33,8 @@ from kaa.hands.guard.users_files import UsersFiles
 from kaa.hands.inotify import Inotify
 from kaa.hands.protected import is_judged_name, is_protected_name
 
+# Git uses each directory in these, whatever its name is.
+_CONTAINERS = frozenset(("worktrees", "modules"))
 _MAX_ROUNDS = 32  # of reading 64 KiB of events each; the kernel's queue is shorter (fs.inotify.max_queued_events)
 
 
@@ -67,9 +70,18 @@ class Guard:
         self.findings = FindingLog()
         self.stuck: set[Subject] = set()
         self.unheld = False
+        self._unchecked: dict[str, None] = {}
+        self._expected: list[str] = []
         self._users_files = users_files or UsersFiles(None)
         self._directories = GuardedDirectories(
-            roots, git_directories, named, inotify, self._inspect, self._report_unreadable
+            roots,
+            git_directories,
+            named,
+            inotify,
+            self._inspect,
+            self._report_unreadable,
+            self._deal_with_too_many,
+            lambda: not self.minds,
         )
         self._baseline = Baseline()
         self._judge = Judge(self._directories, git_writable, lambda subject: bool(self._baseline.of(subject)))
@@ -83,7 +95,6 @@ class Guard:
         self._kept: set[tuple[str, tuple[int, int, int] | None, bool]] = set()
         self.kept_files = KeptFiles(lambda file, subject: self._directories.watch(file, Inside(subject, None)))
         self._emptied = EmptiedDirectories()
-        self._expected: list[str] = []
         # Looked at when what kaa writes there is written; until then nobody knows whose it is.
         self._deferred: set[Subject] = set()
         # By path: of what has just been written, and of what is deferred because of something else still.
@@ -177,6 +188,11 @@ class Guard:
         """Return whether the user has made something since the last time that no mount holds."""
         unheld, self.unheld = self.unheld, False
         return unheld
+
+    def take_unchecked(self) -> Sequence[str]:
+        """Directories, since the last time, with more than can be checked, of which no command may be the cause."""
+        unchecked, self._unchecked = self._unchecked, {}
+        return tuple(unchecked)
 
     def take_known(self) -> Known | None:
         """What a successor needs to know; None if that is what it was the last time."""
@@ -323,6 +339,37 @@ class Guard:
         if self.minds:  # else no command has made it so
             self.findings.add(GuardFinding(directory.absolute, "", why, "protected"))
 
+    def _deal_with_too_many(self, directory: Directory) -> None:
+        """Move a directory, or a link to one, away that a command has made, where there are too many."""
+        if not self.minds:
+            path = kept_part(directory.path) or directory.path
+            self._unchecked[directory._replace(path=path).absolute.rstrip("/")] = None
+            return
+        parent, _, name = directory.path.rpartition("/")
+        absolute, why = directory.absolute, "there are more directories, and links to them, than can be looked into"
+        identity = _identity(absolute)
+        if self._is_kept_itself(absolute):
+            return
+        kept = None
+        try:
+            with reach_below(directory.root, parent) as descriptor:
+                kept = move_away(descriptor, name) if descriptor is not None and name else None
+        except FileNotFoundError:
+            return
+        except (MountedError, OSError) as error:
+            why += f", and could not be moved away ({error})"
+        beside = os.path.join(os.path.dirname(absolute), kept) if kept else ""
+        if beside:
+            self._note_kept(beside, identity)
+        self.findings.add(GuardFinding(absolute, beside, why, "protected"))
+
+    def _note_unchecked(self, subject: Subject, items: Items) -> None:
+        """Note which directory is not checked as a whole, to tell the user."""
+        for path, item in items.items():
+            if item.is_unread:
+                self._unchecked[os.path.join(subject.path, kept_part(path) or os.path.dirname(path)).rstrip("/")] = None
+                return
+
     def _act_on(self, subject: Subject, adopt: bool, released: bool) -> None:
         directory = subject.directory
         with reach_below(directory.root, directory.path) as descriptor:
@@ -330,10 +377,12 @@ class Guard:
                 self._note_unreachable(subject)
                 return
             before = self._baseline.of(subject)
-            items = self._judge.items(subject, descriptor, before)
+            is_expected = self._is_expected(subject)
+            items = self._judge.items(subject, descriptor, before, takes_in=is_expected)
             (self._subjects.add if have_content(items) else self._subjects.discard)(subject)
-            if self._is_expected(subject):
+            if is_expected:
                 self._baseline.replace(subject, items)
+                self._note_unchecked(subject, items)
                 return
             if self._is_deferred(subject):
                 self._deferred.add(subject)
@@ -465,7 +514,7 @@ class Guard:
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         why, kind = item.reason, "git" if item.dangers == UNWANTED_REPOSITORY else "protected"
         moved, kept = subject.path if look.is_emptied else absolute, ""
-        if item.is_only_told:
+        if item.is_unread and former is not None and former.is_unread:  # perhaps the user's own
             self._baseline.accept(subject, path, item)
             self.findings.add(GuardFinding(absolute, "", why, kind))
             return
@@ -534,8 +583,15 @@ class Guard:
             top = os.path.join(os.path.dirname(subject.path), beside)
             return top if look.is_emptied else os.path.join(top, path)
         absolute = os.path.join(subject.path, path).rstrip("/")
-        kept = move_away(parent, os.path.basename(absolute), item.ending)
-        return None if kept is None else os.path.join(os.path.dirname(absolute), kept)
+        above, _, name = absolute.rpartition("/")
+        container, _, kind = os.path.dirname(path).rpartition("/")
+        if subject.is_git and kind in _CONTAINERS and item.content is None:
+            here = RootDirectory("", directory)
+            with reach_below(here, os.path.join(subject.name, container).strip("/")) as target:
+                kept, above = move_away(parent, name, item.ending, target), os.path.dirname(above)
+        else:
+            kept = move_away(parent, name, item.ending)
+        return None if kept is None else os.path.join(above, kept)
 
     @contextlib.contextmanager
     def _reached(self, look: "_Look") -> Iterator[int]:
@@ -557,15 +613,23 @@ class Guard:
         self._kept.add((os.path.dirname(kept), _identity(kept) or identity, kept.endswith(NO_BRANCH)))
 
     def _is_kept(self, subject: Subject, path: str) -> bool:
-        """Whether this, or what it is in, was moved away by this guard and has been in its directory since."""
+        """Whether this, or what it is in, was moved away by this guard and has been in its directory since.
+
+        Git may use what is in a directory that was moved away: that is judged.
+        """
         absolute = os.path.join(subject.path, path)
+        if subject.is_git:
+            return self._is_kept_itself(absolute)
         while len(absolute) > len(subject.path):
-            parent, name = os.path.split(absolute)
-            identity = _identity(absolute) if is_kept_name(name) else None
-            if identity is not None and (parent, identity, name.endswith(NO_BRANCH)) in self._kept:
+            if self._is_kept_itself(absolute):
                 return True
-            absolute = parent
+            absolute = os.path.dirname(absolute)
         return False
+
+    def _is_kept_itself(self, absolute: str) -> bool:
+        parent, name = os.path.split(absolute)
+        identity = _identity(absolute) if is_kept_name(name) else None
+        return identity is not None and (parent, identity, name.endswith(NO_BRANCH)) in self._kept
 
 
 class _Look(NamedTuple):

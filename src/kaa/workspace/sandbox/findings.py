@@ -193,6 +193,7 @@ class Findings:
         self.last = first or Listener()
         self._listeners: list[Listener] = []
         self._carriers: list[Carrier] = []
+        self._unread: set[Blocked] = set()  # what all conversations were told
         self._said: set[Blocked] = set()  # before the calls ended that have it
         self._in_background: list[Listener] = []  # once for each process
 
@@ -247,6 +248,9 @@ class Findings:
     def deliver(self, found: Iterable[Blocked]) -> None:
         """Give what was found to the calls that may have caused it, and tell the conversations that may have."""
         for blocked in found:
+            if blocked.kind == "unread":  # no call has caused it
+                self._tell_once(blocked)
+                continue
             possible = [carrier for carrier in self._carriers if carrier.takes(blocked)]
             is_named = any(carrier.names(blocked) for carrier in possible)
             carriers = [one for one in possible if not is_named or one.path is not None or one.names(blocked)]
@@ -273,6 +277,12 @@ class Findings:
         running = [one for one in everybody if one in self._in_background]
         for listener in () if is_carried else running or everybody:
             listener.hear_later(later)
+
+    def _tell_once(self, blocked: Blocked) -> None:
+        """Tell all conversations what each guard finds at its start again."""
+        for listener in (self._listeners or [self.last]) if blocked not in self._unread else ():
+            listener.hear(blocked)
+        self._unread.add(blocked)
 
     def _say_early(self, carrier: Carrier) -> None:
         """Tell the user what was moved away while a call runs that takes long. Each file is said once."""

@@ -54,6 +54,7 @@ class _Answer(msgspec.Struct, frozen=True):
     flooded: bool = False
     stuck: bool = False
     unheld: bool = False
+    unchecked: tuple[str, ...] = ()
     discerns: bool = False
     calm: bool = False
     scans: bool = False
@@ -454,6 +455,7 @@ class GuardWatch:
         self._unheld = self._unheld or answer.unheld
         self.scans, self._discerns, self._is_calm = answer.scans, answer.discerns, answer.calm
         self._keep(answer)
+        self._deliver(Blocked("unread", path) for path in answer.unchecked)
         if answer.more:
             self._deliver([Blocked("more")])
         if answer.flooded:
