@@ -71,6 +71,7 @@ class Guard:
         self.stuck: set[Subject] = set()
         self.unheld = False
         self._unchecked: dict[str, None] = {}
+        self._left_in_place: set[str] = set()  # paths of new directories that are too many
         self._expected: list[str] = []
         self._users_files = users_files or UsersFiles(None)
         self._directories = GuardedDirectories(
@@ -347,20 +348,22 @@ class Guard:
             return
         parent, _, name = directory.path.rpartition("/")
         absolute, why = directory.absolute, "there are more directories, and links to them, than can be looked into"
-        identity = _identity(absolute)
-        if self._is_kept_itself(absolute):
+        identity, beside = _identity(absolute), ""
+        if self._is_kept_itself(absolute) or absolute in self._left_in_place:
             return
-        kept = None
         try:
             with reach_below(directory.root, parent) as descriptor:
-                kept = move_away(descriptor, name) if descriptor is not None and name else None
+                if descriptor is None:
+                    return
+                if (kept := move_away(descriptor, name)) is not None:
+                    beside = os.path.join(os.path.dirname(absolute), kept)
+                    self._note_kept(beside, identity)
         except FileNotFoundError:
             return
         except (MountedError, OSError) as error:
-            why += f", and could not be moved away ({error})"
-        beside = os.path.join(os.path.dirname(absolute), kept) if kept else ""
-        if beside:
-            self._note_kept(beside, identity)
+            why += f"; it could not be moved away ({error})"
+        if not beside:  # told once
+            self._left_in_place.add(absolute)
         self.findings.add(GuardFinding(absolute, beside, why, "protected"))
 
     def _note_unchecked(self, subject: Subject, items: Items) -> None:
