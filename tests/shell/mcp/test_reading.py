@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from kaa.shell.home import Home
+from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.dialects import FieldError
 from kaa.shell.mcp.config.entry import Scope, Source
 from kaa.shell.mcp.config.reading import configured, server_of
+from kaa.workspace.places import Places
 
 
 @pytest.mark.parametrize("scope", ["project", "plugin", "agent"])
@@ -27,6 +29,39 @@ def test_a_file_of_a_project_cannot_loosen_what_protects_the_user(scope: Scope) 
 def test_a_time_without_an_end_is_no_time(time: float) -> None:
     with pytest.raises(FieldError, match="times must be positive numbers"):
         server_of("ours", {"command": "x", "timeoutSeconds": time}, Source("mcp.json", "user"), "kaa")
+
+
+@pytest.mark.parametrize("how", ["link", "hard link", "own"])
+def test_servers_of_the_user_that_commands_could_have_written_need_an_approval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    home, project = tmp_path / ".kaa/agent", tmp_path / "dotfiles"
+    for folder in (home, project):
+        folder.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert Places.of({}, str(tmp_path), str(project)).caches
+    entries = json.dumps({"mcpServers": {"a": {"command": "a", "sandbox": False}}})
+    (project / "mcp.json").write_text(entries)
+    match how:
+        case "link":
+            (home / "mcp.json").symlink_to(project / "mcp.json")
+        case "hard link":
+            (home / "mcp.json").hardlink_to(project / "mcp.json")
+        case _:
+            (home / "mcp.json").write_text(entries)
+
+    [server] = configured(Home(home), "/work", []).servers
+
+    approvals = Approvals(Home(home))
+    assert server.source.needs_approval == (how != "own")
+    assert approvals.is_approved(server) == (how == "own")
+    assert not server.entry.sandbox  # it is the user's own, once they have seen it
+    approvals.approve(server)
+    assert approvals.is_approved(server)
+    (project / "mcp.json").write_text(entries.replace('"a", "s', '"b", "s'))
+    [changed] = configured(Home(home), "/work", []).servers
+    assert approvals.is_approved(changed) == (how == "own")
 
 
 def test_files_in_utf_16_are_named_with_what_to_do(tmp_path: Path) -> None:

@@ -114,6 +114,19 @@ def test_files_of_hooks_count_likewise(stage: Stage, tmp_path: Path) -> None:
     assert "runs with your rights" in _listing(stage)
 
 
+def test_a_hard_link_counts_like_a_link(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    hooks = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "echo x", "sandbox": false}]}]}}'
+    (tmp_path / "dotfiles/hooks.json").write_text(hooks)
+    stage.home.mkdir(exist_ok=True)
+    (stage.home / "hooks.json").hardlink_to(tmp_path / "dotfiles/hooks.json")
+
+    assert "runs in the sandbox" in _listing(stage)
+
+    (tmp_path / "dotfiles/hooks.json").unlink()
+    assert "runs with your rights" in _listing(stage)
+
+
 def test_a_link_that_commands_could_make_counts_like_a_file(tmp_path: Path) -> None:
     repository, home = tmp_path / "repository", tmp_path / "agent"
     (repository / "foo").mkdir(parents=True)

@@ -52,7 +52,9 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     lines = described_code(accepted, code) if code else []
     if not approvals.is_approved(server):
         text = "\n".join((described(server, place), *lines))
-        whose = "of this project" if server.source.scope == "project" else "of your definition of an agent"
+        whose = {"project": "of this project", "agent": "of your definition of an agent"}.get(
+            server.source.scope, "of yours, whose file lies in a project or is a hard link,"
+        )
         question = f"Start MCP server {server.name} {whose}?"
         return _asked(parsed, text, question, lambda: approvals.approve(server, place.project, code))
     if code and code != accepted:
@@ -64,7 +66,7 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
         yours = f"{server.name} is configured in {server.source.file}, which is yours, and needs no approval."
         yours = f"{yours} {server.entry.warning}".rstrip()
         approved = f"{server.name} is approved, and so are its tools."
-        deliver(sys.stdout, sanitize(f"{yours if server.source.scope == 'user' else approved}\n"))
+        deliver(sys.stdout, sanitize(f"{yours if not server.source.needs_approval else approved}\n"))
         return ExitCode.DONE
     text = "\n\n".join(f"{name} changed:\n{change}" for name, change in changes.items())
     return _asked(parsed, text, f"Use the changed tools of {server.name}?", lambda: approvals.accept(server, manifest))

@@ -154,9 +154,11 @@ class Offer:
         if self._declined:
             raise ServerUnavailableError(declined)
         changed = _safely(self._approvals.was_approved, self._server)
-        is_of_project = self._server.source.scope == "project"
-        whose = "of this project" if is_of_project else "of your definition of an agent"
-        what = "the project's" if is_of_project else "a definition of an agent"
+        scope = self._server.source.scope
+        whose, what = {
+            "project": ("of this project", "the project's"),
+            "agent": ("of your definition of an agent", "a definition of an agent"),
+        }.get(scope, ("of yours", "yours, but lies in a project or is a hard link, so that commands could write it"))
         again = ", which was configured anew since you approved it" if changed else ""
         try:
             question = f"Start MCP server {name} {whose}{again}?"

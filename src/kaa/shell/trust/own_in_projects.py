@@ -42,6 +42,21 @@ def project_of(path: str, home: Path) -> str:
     return ""
 
 
+def written_in(path: str, home: Path) -> str:
+    """Where commands could write a file of settings: in a project, or by another name that it has; empty for nowhere.
+
+    Args:
+        path: absolute, as the user or kaa names it.
+        home: kaa's folder.
+    """
+    if project := project_of(path, home):
+        return project
+    try:
+        return "another folder, of which it is a hard link" if os.stat(path).st_nlink > 1 else ""
+    except OSError:
+        return ""
+
+
 class OwnPart(NamedTuple):
     """What a file of the user's does besides instructing the model.
 
@@ -78,7 +93,7 @@ class OwnParts:
             asker: asks the person.
             notify: told, in a sentence, what was not approved.
         """
-        inside = {part: project for part in parts if (project := project_of(part.path, self._home.path))}
+        inside = {part: project for part in parts if (project := written_in(part.path, self._home.path))}
         if not inside:
             return frozenset()
         # Lazy: few users have such files.

@@ -97,17 +97,20 @@ class Source(msgspec.Struct, frozen=True):
         scope: whose file that is.
         root: of a plugin: the folder of its files, which the server may read; empty for others.
         data: of a plugin: the folder of what it keeps; empty for others, which get one of their own.
+        lies_in_project: it is the user's own, but commands could have written it: it leads into a project, or has
+            another name (a hard link), which may lie in one.
     """
 
     file: str
     scope: Scope
     root: str = ""
     data: str = ""
+    lies_in_project: bool = False
 
     @property
     def needs_approval(self) -> bool:
         """Whether the user is asked before such a server starts: the others he configured or installed himself."""
-        return self.scope in ("project", "agent")
+        return self.scope in ("project", "agent") or self.lies_in_project
 
 
 class ConfiguredServer(msgspec.Struct, frozen=True):

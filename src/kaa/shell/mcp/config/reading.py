@@ -63,7 +63,7 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
     found: dict[str, ConfiguredServer] = {}
     path = str(home.path / "mcp.json")
     given: list[tuple[Source, Dialect, Json]] = [
-        (Source(path, "user"), "kaa", _own(path, notices)),
+        (Source(path, "user", lies_in_project=_lies_in_project(path, home)), "kaa", _own(path, notices)),
         *_of_plugins(home, root, notices),
         *_of_agents(home),
         *(_of_project(root, name, data, notices) for name, data in project),
@@ -91,6 +91,15 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
                 del found[taken.name]
             found[renamed] = msgspec.structs.replace(server, name=renamed)
     return Configured(tuple(found.values()), tuple(notices))
+
+
+def _lies_in_project(path: str, home: Home) -> bool:
+    """Whether commands could have written a file of the user's, in this run or an earlier one, by any of its names."""
+    if not os.path.exists(path):
+        return False
+    from kaa.shell.trust.own_in_projects import written_in  # lazy: many have no servers of their own
+
+    return bool(written_in(path, home.path))
 
 
 def _own(path: str, notices: list[str]) -> Json:
