@@ -57,15 +57,15 @@ def alias_executes(value: str, setting_executes: Callable[[str], bool]) -> bool:
         value: what the alias stands for.
         setting_executes: says whether `key=value`, as after `git -c`, makes git run a program.
     """
-    words = value.translate(_WITHOUT_QUOTES).split()
-    while words and words[0].startswith("-"):
-        if words[0] == "-c" and len(words) > 1 and not setting_executes(words[1]):
-            words = words[2:]
-        elif words[0] in _HARMLESS_BEFORE_COMMAND:
-            words = words[1:]
+    words, at = value.translate(_WITHOUT_QUOTES).split(), 0
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-c" and at + 1 < len(words) and not setting_executes(words[at + 1]):
+            at += 2
+        elif words[at] in _HARMLESS_BEFORE_COMMAND:
+            at += 1
         else:
             return True
-    return bool(words) and _command_executes(words[0], words[1:])
+    return at < len(words) and _command_executes(words[at], words[at + 1 :])
 
 
 def _command_executes(command: str, arguments: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from kaa.hands.digest import new_digest
 from kaa.hands.git_config import ConfigSyntaxError, parse
 
 # git takes a word for the command if a space or the end of the line follows (is_command in sequencer.c).
-_EXEC = re.compile(rb"[ \t]*(?:exec|x)(?:[ \t\r\n\0].*)?", re.DOTALL)
+_EXEC = re.compile(rb"^[ \t]*(?:exec|x)(?:[ \t\r\0][^\n]*)?$", re.MULTILINE)
 _STRATEGIES = frozenset(("", "octopus", "ort", "ours", "recursive", "resolve", "subtree"))
 # Of `git merge -X`; another strategy than ort hands them to `git read-tree`, which writes where --index-output says.
 _STRATEGY_OPTION = re.compile(
@@ -37,10 +37,17 @@ _MAX_BYTES_OF_WORDS = 16 * 1024  # `shlex` takes quadratic time
 
 Judge: TypeAlias = Callable[[bytes], frozenset[str]]
 
+_MAX_TODO_BYTES = 4 * 1024 * 1024  # of 50,000 commits
+_MAX_BYTES = 16 * 1024  # of the others; `shlex` takes four times as long for twice as much
+
+
+def max_bytes(judge: Judge) -> int:
+    """How much of a file a judge of `STATE` reads; of a longer one, every change matters."""
+    return _MAX_TODO_BYTES if judge is _todo else _MAX_BYTES
+
 
 def _todo(content: bytes) -> frozenset[str]:
-    lines = content.split(b"\n")
-    return frozenset(line.decode("utf-8", "backslashreplace").strip() for line in lines if _EXEC.fullmatch(line))
+    return frozenset(line.decode("utf-8", "backslashreplace").strip() for line in _EXEC.findall(content))
 
 
 def _strategy(content: bytes) -> frozenset[str]:

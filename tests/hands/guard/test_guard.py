@@ -1378,6 +1378,29 @@ def test_what_is_too_deep_for_a_path_is_moved_once(project: Path, start: Callabl
     assert len(list(project.glob("sub/.claude*"))) == 2
 
 
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        (".git/rebase-merge/strategy_opts", "a" * 4_000_000),
+        (".git/rebase-apply/apply-opt", "'" + "a" * 4_000_000),
+        ("sub/.tool-versions", "{{" + "sub-" * 32_000),
+        ("sub/rust-toolchain", "targets=[" + " " * 130_000 + "!"),
+        ("sub/rust-toolchain.toml", '"x"' + " " * 130_000 + "!"),
+    ],
+    ids=lambda value: value[:12],
+)
+def test_no_file_keeps_the_guard_from_others(
+    project: Path, start: Callable[..., Brain], path: str, content: str
+) -> None:
+    _repository(project / ".git")
+    brain = start(git_writable=True)
+
+    _write(project / path, content)
+    _write(project / ".git" / "commondir", "evil\n")
+
+    assert {path, ".git/commondir"} <= set(brain.check())
+
+
 def test_many_harmless_links_hide_nothing(project: Path, start: Callable[..., Brain]) -> None:
     git = _repository(project / ".git")
     for number in range(3000):

@@ -50,7 +50,8 @@ _HARMLESS_IN_RUST_TOOLCHAIN = re.compile(
 _HARMLESS_IN_BRANCH = re.compile(
     rb"(?:\w+_location|nickname|bound|append_revisions_only|stored_\w+)\s*=[^\"'\\{}]*|#.*|"
 )
-_PROGRAMS_OF_VERSIONS = re.compile(rb"\b(?:path|ref|prefix|sub-\S*):|\{[{%#]")
+_PROGRAMS_OF_VERSIONS = re.compile(rb"\b(?:path|ref|prefix):|\{[{%#]")
+_SUB_OF_VERSIONS = re.compile(rb"\bsub-")  # and a colon later in the word
 # A version, the name of one, or a range of them; `lts/iron` of nvm, and a virtual environment below a version of pyenv.
 _VERSION = re.compile(rb"(?:(?!.*\.\.)[\w.+@<>=^~*|,!-]+|lts/[\w*-]+|\d[\w.]*/envs/[\w-]+)")
 _PROGRAMS_OF_CRADLES = re.compile(rb"bios|shell|program|with-ghc|direct|\\|[&*!]|\?\s")
@@ -149,22 +150,26 @@ def _yarn(content: bytes) -> frozenset[str]:
 
 def _rust_toolchain(content: bytes) -> frozenset[str]:
     """Lines that may name a directory with programs: rustup runs those of a `path`."""
-    return _lines(content, lambda line: not _HARMLESS_IN_RUST_TOOLCHAIN.fullmatch(line))
+    # Of several blanks in a row, the pattern could take each for the one or the other of two.
+    return _lines(content, lambda line: not _HARMLESS_IN_RUST_TOOLCHAIN.fullmatch(b" ".join(line.split())))
 
 
 def _tool_versions(content: bytes) -> frozenset[str]:
     """Lines of a version that is a directory, or a template of mise, which may run a program."""
-    return _lines(content, lambda line: _PROGRAMS_OF_VERSIONS.search(line) is not None)
+    return _lines(content, _names_program)
+
+
+def _names_program(line: bytes) -> bool:
+    subs = ((word, _SUB_OF_VERSIONS.search(word)) for word in line.split())
+    has_sub = any(found is not None and b":" in word[found.end() :] for word, found in subs)
+    return has_sub or _PROGRAMS_OF_VERSIONS.search(line) is not None
 
 
 def _version(content: bytes) -> frozenset[str]:
     """Lines with a word that may be the path of a directory with programs; asdf reads those in comments, too."""
     return _lines(
         content,
-        lambda line: (
-            _PROGRAMS_OF_VERSIONS.search(line) is not None
-            or not all(map(_VERSION.fullmatch, line.partition(b"#")[0].split()))
-        ),
+        lambda line: _names_program(line) or not all(map(_VERSION.fullmatch, line.partition(b"#")[0].split())),
     )
 
 

@@ -16,7 +16,7 @@ from kaa.hands.below import NOTHING_THERE, RootDirectory, is_below, reach_below
 from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
 from kaa.hands.git_names import is_data, is_info, is_state
-from kaa.hands.git_state import NOTES, STATE, Judge
+from kaa.hands.git_state import NOTES, STATE, Judge, max_bytes
 from kaa.hands.guard.git_directory import GitDirectory, Walk, is_store, looks_bare, note_all_links
 from kaa.hands.guard.items import (
     DEEP_GIT_DIRECTORY,
@@ -59,7 +59,6 @@ _GIT_NAMES = frozenset(
 _JUDGED_STATE = frozenset(name for judges in STATE.values() for name in judges)
 # In these git writes no names that a command can choose, or they are looked at by themselves.
 _WITHOUT_LINKS = frozenset(("hooks", "modules", "worktrees", *_ADDRESSES))
-_MAX_STATE_BYTES = 4 * 1024 * 1024  # a todo list of 50,000 commits
 _MAX_INDEX_BYTES = 64 * 1024 * 1024  # of Chromium's 500,000 files: 60 MB
 
 # Called with paths of directories, relative to that of the `.git`, of which the index says that they are repositories;
@@ -343,7 +342,7 @@ class _Collection:
                 if state is not None:
                     judge = judges.get(inner, whatever)
                     self._file(
-                        GitDirectory(state, path), inner, judge, reason, _MAX_STATE_BYTES, is_known=inner in judges
+                        GitDirectory(state, path), inner, judge, reason, max_bytes(judge), is_known=inner in judges
                     )
 
     def _unknown(self, place: GitDirectory) -> None:
