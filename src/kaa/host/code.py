@@ -85,6 +85,7 @@ def leave_out_projects(environ: Mapping[str, str]) -> None:
         for path in others:
             if in_known_project(os.path.realpath(path), environ, "") is not None:
                 sys.path.remove(path)
+                _left_out[os.path.realpath(path)] = None
 
 
 def _needed() -> Callable[[str], bool]:

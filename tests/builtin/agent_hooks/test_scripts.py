@@ -1,14 +1,13 @@
 """Which scripts of the user run with the user's rights, although they start in the project."""
 
 import os
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from kaa.builtin.agent_hooks import own_files, programs, scripts
+from kaa.builtin.agent_hooks import programs
 from kaa.builtin.agent_hooks.rights import needs_safe_path, runs_sandboxed
 from tests.builtin.agent_hooks.test_rights import ROOT, own
 
@@ -319,23 +318,3 @@ def test_the_program_of_the_first_line_is_one_that_commands_cannot_write(tmp_pat
     assert not is_sandboxed(tmp_path, "#!/bin/sh\n", "jq .\n")
     assert is_sandboxed(tmp_path, f"#!{ROOT}/.venv/bin/python3\n", "import json\n")
     assert is_sandboxed(tmp_path, "#!.venv/bin/sh\n", "jq .\n")
-
-
-@pytest.mark.parametrize("line", ["{python} {guard}", "{guard}", "{shell}"])
-def test_a_python_that_imports_from_the_project_runs_in_the_sandbox(tmp_path: Path, line: str) -> None:
-    """An editable install leads there, and `pathlib` of 3.11 tries `nt` when it is imported."""
-    project, packages = tmp_path / "project", tmp_path / "env" / "lib" / "python3.11" / "site-packages"
-    for folder in (project / "src", packages, tmp_path / "env" / "bin"):
-        folder.mkdir(parents=True)
-    python, guard, shell = tmp_path / "env" / "bin" / "python3", tmp_path / "guard.py", tmp_path / "guard.sh"
-    python.symlink_to(sys.executable)
-    guard.write_text(f"#!{python}\nfrom pathlib import Path\n")
-    shell.write_text(f"#!/bin/sh\n{python} -I -c 'import json'\n")
-    hook = own(line.format(python=python, guard=guard, shell=shell))
-    before = runs_sandboxed(hook, str(project))
-
-    (packages / "__editable__.app.pth").write_text(f"{project}/src\n")
-    own_files._imported.cache_clear()
-    scripts._is_harmless_now.cache_clear()
-
-    assert (before, runs_sandboxed(hook, str(project))) == (False, True)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _SECONDS: Final = {"UserPromptSubmit": 30.0}
 _USUAL_SECONDS: Final = {"claude": 600.0, "codex": 600.0, "gemini": 60.0}
 _AT_ONCE = 16
+_NO_USER_SITE = "PYTHONNOUSERSITE"
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 
 UsersRights = Callable[[Workspace], Workspace]
@@ -189,7 +190,12 @@ class Handlers:
                 workspace = self._users_rights(workspace)
             except OSError as error:
                 return Ended.unstarted(str(error))
-            changes = {SAFE_PATH: "1" if needs_safe_path(hook, context.workspace.root) else None}
+            is_safe = needs_safe_path(hook, context.workspace.root)
+            changes = {SAFE_PATH: "1" if is_safe else None}
+            if (
+                is_safe and hook.sandboxed is None
+            ):  # it needs no packages of the user, of which one may lead to a project
+                changes[_NO_USER_SITE] = "1"
         elif hook.event == "PreToolUse" or hook.data or hook.has_secrets:
             # Else a program or a module that commands wrote could answer for it, or get what only the plugin may have.
             changes = {**host_programs().changes(), SAFE_PATH: "1" if needs_safe_path(hook, workspace.root) else None}

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from kaa.builtin.agent_hooks.own_files import expanded, imports_from_projects, is_outside
+from kaa.builtin.agent_hooks.own_files import expanded, is_outside
 from kaa.host.home_settings import obeyed
 from kaa.host.paths import is_below
 from kaa.host.programs import host_programs
@@ -94,8 +94,7 @@ def _is_harmless_as(name: str, program: str, arguments: Sequence[str], root: str
     if name in _SHELLS[0]:
         return _executes_outside(name, arguments, _SHELLS[1], root, depth)
     if _PYTHONS[0].fullmatch(name):
-        is_own = _executes_outside(name, arguments, _PYTHONS[1], root, depth)
-        return is_own and not imports_from_projects(program, root)
+        return _executes_outside(name, arguments, _PYTHONS[1], root, depth)
     if name in _TELLING:
         return True
     if (more := _FILTERS.get(name)) is not None:

@@ -10,7 +10,7 @@ import re
 import stat
 import time
 
-from kaa.builtin.agent_hooks.own_files import expanded, imports_from_projects, is_outside
+from kaa.builtin.agent_hooks.own_files import expanded, is_outside
 from kaa.builtin.agent_hooks.python_scripts import is_harmless_python
 from kaa.builtin.agent_hooks.shell_scripts import is_harmless_shell
 from kaa.host.paths import is_below, trail
@@ -86,10 +86,7 @@ def _interpreter(text: str, root: str) -> str:
         return ""
     program = named["program"]
     is_found = "/" not in program if named["env"] else is_outside(program, root)
-    name = os.path.basename(program)
-    if _PYTHON.fullmatch(name) and imports_from_projects(program, root):
-        return ""
-    return name if is_found else ""
+    return os.path.basename(program) if is_found else ""
 
 
 def is_harmless_text(text: str, interpreter: str, path: str, root: str, depth: int = 0) -> bool:

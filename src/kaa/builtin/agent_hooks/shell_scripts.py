@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kaa.builtin.agent_hooks.own_files import imports_from_projects, is_outside
+from kaa.builtin.agent_hooks.own_files import is_outside
 from kaa.builtin.agent_hooks.shell_programs import judge_of
 from kaa.builtin.agent_hooks.shell_words import LED_BY, ShellText, Word
 
@@ -273,8 +273,6 @@ class _Script:
         from kaa.builtin.agent_hooks.programs import is_harmless  # each judges by the other
 
         known = [word.value for word in words if word.value is not None]
-        if _PYTHON.fullmatch(os.path.basename(program)) and imports_from_projects(program, self._root):
-            return False
         if "/" in program:
             if not self._is_own(program):
                 return False
