@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib.util
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -55,6 +56,32 @@ def test_it_is_started_before_any_event_loop_and_without_waiting(project: Path) 
             await workspace.close()
 
     assert asyncio.run(scenario()) == b"x"
+
+
+def test_it_may_open_more_files_than_commands(project: Path) -> None:
+    """A folder with hundreds of repositories needs as many mounts; what commands closed is opened level by level."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, hard))
+    try:
+        workspace = LocalWorkspace.start(str(project))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    async def scenario() -> tuple[str, str]:
+        output: list[bytes] = []
+        try:
+            await workspace.read("file")
+            limits = Path(f"/proc/{Processes().hands()}/limits").read_text()
+            await workspace.run(CommandRequest(["sh", "-c", "ulimit -Sn"]), output.append)
+        finally:
+            await workspace.close()
+        return limits, b"".join(output).decode()
+
+    (project / "file").touch()
+    limits, output = asyncio.run(scenario())
+    assert output == "300\n"
+    [line] = [line for line in limits.splitlines() if line.startswith("Max open files")]
+    assert int(line.split()[3]) > 300
 
 
 _READER = """
