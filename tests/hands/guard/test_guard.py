@@ -2573,3 +2573,22 @@ def test_links_of_an_earlier_run_hide_no_link_of_the_user(
 
     assert list(brain.check()) == ["node_modules/mine/b/.git/config"]
     assert len(moved) > 12
+
+
+@_needs_git
+def test_submodules_in_the_index_take_no_room_from_links(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directories, "_MAX_FOLLOWED", 4)
+    _git("init", cwd=project)
+    lines = (f"160000 {'1' * 40}\tvenv/{number}/x\n" for number in range(8))
+    subprocess.run(["git", "update-index", "--index-info"], cwd=project, input="".join(lines).encode(), check=True)
+    (project / "node_modules" / "a" / "b").mkdir(parents=True)
+    (project / "sub").mkdir()
+    (project / "sub" / "tool").symlink_to("../node_modules/a/b")
+    brain = start(git_writable=True, begins=False)
+    assert brain.ask("check")["unchecked"] == []
+
+    _repository(project / "node_modules" / "a" / "b" / ".git", _EVIL)
+
+    assert list(brain.check()) == ["node_modules/a/b/.git/config"]

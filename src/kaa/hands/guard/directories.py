@@ -83,7 +83,8 @@ class GuardedDirectories:
         # To be watched though nobody would look: the index of a repository, or a symlink, leads there.
         self._linked: set[Directory] = set()
         self._moved_links: list[tuple[Directory, str]] = []
-        self._linked_before = 0  # when everything was accepted last
+        self._followed = 0  # of the linked ones, those that symlinks lead to
+        self._followed_before = 0  # when everything was accepted last
         self._linked_trees: set[Directory] = set()  # the same, with all that is below
         self._to_look_into: deque[Directory] = deque()
         self._unreadable: set[Directory] = set()
@@ -261,18 +262,19 @@ class GuardedDirectories:
                 linked = Directory(root, target[len(top) + 1 :])
                 if linked.is_watched or linked in self._linked:
                     continue
-                if len(self._linked) < self._most_followed():
-                    self.link(Directory(root, ""), [linked.path])
+                before = len(self._linked)
+                if self._followed < self._most_followed() and self.link(Directory(root, ""), [linked.path]):
+                    self._followed += len(self._linked) - before
                 else:
                     is_told = self._takes_in() and KEPT_MARK not in name
                     self._on_too_many(directory if is_told else directory.below(name))
 
     def _most_followed(self) -> int:
-        """Up to how many linked directories symlinks are followed; commands may add fewer than there is room for."""
+        """Up to how many directories symlinks are followed; commands may add fewer than there is room for."""
         if self._takes_in():
-            self._linked_before = len(self._linked)
+            self._followed_before = self._followed
             return _MAX_FOLLOWED
-        return min(max(_MAX_FOLLOWED_WITH_NEW, self._linked_before + _MAX_NEW_FOLLOWED), _MAX_FOLLOWED)
+        return min(max(_MAX_FOLLOWED_WITH_NEW, self._followed_before + _MAX_NEW_FOLLOWED), _MAX_FOLLOWED)
 
     def _entries(self, directory: Directory) -> tuple[list[str], list[str]]:
         """All names in a directory, and those of directories; from now on, new ones are reported. Follow its links.
