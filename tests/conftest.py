@@ -91,7 +91,8 @@ def writable_places(noted_projects: Path) -> Iterator[None]:
     """What commands of a test could write is forgotten: kaa compares paths with all places that its process knows."""
     before = dict(programs._written)
     yield
-    noted_projects.unlink(missing_ok=True)
+    for file in (noted_projects, Path(paths.list_of_added(str(noted_projects)))):
+        file.unlink(missing_ok=True)
     programs._written.clear()
     programs._written.update(before)
 

@@ -13,7 +13,14 @@ from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
 
-from kaa.host.paths import cache_directory, caches_of_projects, is_below, list_of_projects, long_paths_of_projects
+from kaa.host.paths import (
+    cache_directory,
+    caches_of_projects,
+    is_below,
+    list_of_added,
+    list_of_projects,
+    long_paths_of_projects,
+)
 
 _Identity: TypeAlias = tuple[int, int]  # device and inode
 
@@ -25,19 +32,27 @@ class _Known(NamedTuple):
     moved: frozenset[_Identity]
 
 
-def known_projects(environ: Mapping[str, str], project: str) -> tuple[str, ...]:
+def known_projects(environ: Mapping[str, str], project: str, *, added: bool = False) -> tuple[str, ...]:
     """The projects where they were, but for those that have the whole home in them: kaa warns when it starts there.
 
     Args:
         environ: the user's variables.
         project: where kaa runs now.
+        added: directories that were added to a project count, too. What is there may be a toolchain of the user's.
     """
-    return tuple(_known(environ, project).paths)
+    return tuple(_known(environ, project, added=added).paths)
 
 
-def in_known_project(path: str, environ: Mapping[str, str], project: str) -> str | None:
-    """The innermost of the projects that an absolute path is in, also of those that were renamed; None for none."""
-    known = _known(environ, project)
+def in_known_project(path: str, environ: Mapping[str, str], project: str, *, added: bool = False) -> str | None:
+    """The innermost of the projects that an absolute path is in, also of those that were renamed; None for none.
+
+    Args:
+        path: the path.
+        environ: as for `known_projects`.
+        project: likewise.
+        added: likewise.
+    """
+    known = _known(environ, project, added=added)
     now = int(time.monotonic())
     while path not in known.paths:
         if path == (above := os.path.dirname(path)):
@@ -49,10 +64,11 @@ def in_known_project(path: str, environ: Mapping[str, str], project: str) -> str
     return path
 
 
-def _known(environ: Mapping[str, str], project: str) -> _Known:
+def _known(environ: Mapping[str, str], project: str, *, added: bool) -> _Known:
     home = environ.get("HOME") or os.path.expanduser("~")
-    cache, noted = cache_directory(environ, home, project), list_of_projects(environ, home)
-    changed = tuple(map(_last_change, (caches_of_projects(cache), noted)))
+    cache, projects = cache_directory(environ, home, project), list_of_projects(environ, home)
+    noted = (projects, list_of_added(projects)) if added else (projects,)
+    changed = tuple(map(_last_change, (caches_of_projects(cache), *noted)))
     return _listed(cache, noted, changed, os.path.realpath(home))
 
 
@@ -63,13 +79,13 @@ def _last_change(path: str) -> int:
 
 
 @functools.lru_cache(maxsize=8)
-def _listed(cache: str, noted: str, _changed: tuple[int, ...], home: str) -> _Known:
+def _listed(cache: str, noted: tuple[str, ...], _changed: tuple[int, ...], home: str) -> _Known:
     paths: list[bytes] = []
     with suppress(OSError):  # removed
         paths += [unquote_to_bytes(name) for name in os.listdir(caches_of_projects(cache))]
     paths += _long_paths(long_paths_of_projects(cache))
     moved: set[_Identity] = set()
-    for path, identity in _noted(noted):
+    for path, identity in (line for file in noted for line in _noted(file)):
         paths.append(path)
         if _identity_of(path) != identity:
             moved.add(identity)

@@ -87,6 +87,11 @@ def list_of_projects(environ: Mapping[str, str], home: str) -> str:
     return os.path.join(os.path.abspath(chosen), "projects")
 
 
+def list_of_added(projects: str) -> str:
+    """The file beside a list of projects with directories that commands of some could write, too."""
+    return f"{projects}-added"
+
+
 def _parts(path: str) -> list[str]:
     """The parts of a path, the first one last."""
     return [part for part in path.split("/") if part not in ("", ".")][::-1]

@@ -17,7 +17,14 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from kaa.host import regular_files
-from kaa.host.paths import cache_directory, caches_of_projects, is_below, list_of_projects, long_paths_of_projects
+from kaa.host.paths import (
+    cache_directory,
+    caches_of_projects,
+    is_below,
+    list_of_added,
+    list_of_projects,
+    long_paths_of_projects,
+)
 
 _MODE = 0o700
 _COMMANDS, _KERNEL = "commands", "kernel"  # who uses a temporary directory
@@ -91,7 +98,7 @@ class Places:
         """
         if self._projects:
             with contextlib.suppress(OSError):  # a home of kaa's that cannot be written: the name below tells it, too
-                self._note(self._root)
+                self._note(self._root, self._projects)
         name = quote(os.fsencode(self._root), safe=" ")
         if len(name) > _MAX_NAME_CHARACTERS:
             import hashlib  # lazily: few paths are that long
@@ -166,7 +173,7 @@ class Places:
                 os.close(parent)
 
     def note_added(self, directories: Iterable[str]) -> None:
-        """Note other directories that commands can write, as the project is noted: what is in them may be their work.
+        """Note other directories that commands can write: what kaa obeys in them may be their work later, too.
 
         Args:
             directories: real paths. What is in kaa's own folder, such as the data of a plugin, is nobody's project.
@@ -175,19 +182,19 @@ class Places:
         for path in directories:
             if self._projects and not is_below(path, (own, os.path.realpath(own))):
                 with contextlib.suppress(OSError):  # it is gone, or as above
-                    self._note(path)
+                    self._note(path, list_of_added(self._projects))
 
-    def _note(self, directory: str) -> None:
-        """Note a directory where it stays known when the cache is removed, and when it is renamed.
+    def _note(self, directory: str, listed: str) -> None:
+        """Note a directory in a file where it stays known when the cache is removed, and when it is renamed.
 
         Raises:
             OSError: the file cannot be read or written.
         """
         status = os.stat(directory)
         line = b"%d %d %s\n" % (status.st_dev, status.st_ino, quote(os.fsencode(directory)).encode())
-        os.makedirs(os.path.dirname(self._projects), _MODE, exist_ok=True)
+        os.makedirs(os.path.dirname(listed), _MODE, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(self._projects, flags, 0o600), "r+b") as file:
+        with open(os.open(listed, flags, 0o600), "r+b") as file:
             known = file.read()
             if len(known) > _MAX_LIST_BYTES:
                 file.truncate(0)

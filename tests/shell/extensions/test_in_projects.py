@@ -130,8 +130,12 @@ def test_the_project_that_lies_in_an_extension_counts(stage: Stage, tmp_path: Pa
     assert stage.play(_commands) == set()
 
 
-def test_the_project_given_as_an_extension_is_loaded_as_it_is_at_the_start(stage: Stage, repository: Path) -> None:
-    note_writable([str(repository)])
+@pytest.mark.parametrize("writes", ["this kaa", "another kaa"])
+def test_the_project_given_as_an_extension_is_loaded_as_it_is_at_the_start(
+    stage: Stage, repository: Path, writes: str
+) -> None:
+    if writes == "this kaa":
+        note_writable([str(repository)])
     stage.host_options = HostOptions(extensions=(repository,))
 
     async def scene(conversation: Conversation) -> set[str]:
@@ -152,3 +156,20 @@ def test_one_that_is_too_large_for_a_copy_names_the_way_out(
 
     assert stage.play(_commands) == set()
     assert any("kaa ext install" in notice for notice in stage.notices)
+
+
+def test_a_change_that_another_kaa_lets_commands_make_is_not_loaded(stage: Stage, tmp_path: Path) -> None:
+    extension = tmp_path / "app" / "hello"
+    extension.mkdir(parents=True)
+    (extension / "__init__.py").write_text(_EXTENSION)
+    _write(extension, "one")
+    stage.host_options = HostOptions(extensions=(extension,))
+
+    async def scene(conversation: Conversation) -> set[str]:
+        assert await _commands(conversation) == {"one"}
+        assert Places.of(os.environ, os.path.expanduser("~"), str(extension.parent)).caches  # the other kaa starts
+        _write(extension, "two")
+        await conversation.submit("/reload")
+        return await _commands(conversation)
+
+    assert stage.play(scene) == {"one"}

@@ -46,7 +46,7 @@ class ExtensionsInProjects:
         self._home = home
         self._environ = environ
         self._asker = asker
-        self._given: dict[ExtensionId, str] = {}  # digests of what was named on the command line, when it was loaded
+        self._given: dict[ExtensionId, str] = {}  # digests of what was loaded first; empty for what was no copy
         self._asking = asyncio.Lock()
 
     async def source(self, extension: ExtensionId, *, is_given: bool, may_ask: bool) -> Path:
@@ -62,7 +62,10 @@ class ExtensionsInProjects:
         """
         path = Path(extension.path)
         project = self._unheld(path) if is_given else self._project_of(path)
+        if is_given and not project and not self._is_held_here(path):  # another kaa may let its commands write it
+            project = self._project_of(path)
         if not project:
+            self._given.setdefault(extension, "")
             return path
         whole = path.parent if package(path) is not None else path
         try:
@@ -83,7 +86,11 @@ class ExtensionsInProjects:
         file = entry_file(path.absolute())  # not normalized: `..` behind a link leads elsewhere
         project = project_of(str(file), self._home.path)
         if not project and (folder := package(Path(os.path.realpath(file)))) is not None:
-            inside = (one for one in (*written(), *known_projects(self._environ, "")) if is_below(one, (str(folder),)))
+            inside = (
+                one
+                for one in (*written(), *known_projects(self._environ, "", added=True))
+                if is_below(one, (str(folder),))
+            )
             linked = behind_links(str(folder), lambda place: bool(project_of(place, self._home.path)))
             project = next(inside, "") or next(linked, "")
         return "" if project and path in beside_kaa() else project  # commands cannot write what kaa runs from
@@ -92,6 +99,10 @@ class ExtensionsInProjects:
         """What commands of this run can write of an extension although it is mounted read-only; empty for nothing."""
         real = os.path.realpath(package(file := entry_file(path)) or file)
         return next((one for one in written() if is_below(one, (real,))), "")
+
+    def _is_held_here(self, path: Path) -> bool:
+        """Whether an extension lies where commands of this process write: its own sandbox holds it there."""
+        return is_below(os.path.realpath(entry_file(path)), written())
 
     async def _require_approval(
         self, extension: ExtensionId, project: str, files: ProjectConfiguration, *, may_ask: bool

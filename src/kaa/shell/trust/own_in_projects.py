@@ -36,7 +36,7 @@ def project_of(path: str, home: Path) -> str:
     for place in trail(os.path.join(os.getcwd(), path)):  # not normalized: `..` behind a link leads elsewhere
         # The user's whole home is held file by file; kaa warns when it starts there.
         now = (one for one in written() if is_below(place, (one,)) and not is_below(user, (one,)))
-        found = next(now, None) or in_known_project(place, os.environ, "")
+        found = next(now, None) or in_known_project(place, os.environ, "", added=True)
         if found and (not is_below(place, (top,)) or is_below(found, (top,))):
             return found
     return ""
