@@ -147,6 +147,25 @@ def test_the_project_given_as_an_extension_is_loaded_as_it_is_at_the_start(
     assert stage.play(scene) == {"one"}
 
 
+def test_a_link_in_a_project_leads_no_secret_into_the_copy(stage: Stage, repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "key").write_text("canary")
+    (repository / "data.txt").symlink_to(tmp_path / "secrets" / "key")
+    (repository / "folder").symlink_to(tmp_path / "secrets")
+    (repository / "again.py").symlink_to("more.py")
+    note_writable([str(repository)])
+    stage.host_options = HostOptions(extensions=(repository,))
+
+    assert stage.play(_commands) == {"one"}
+
+    [copy] = stage.home.rglob("again.py")
+    assert sorted(path.name for path in copy.parent.iterdir() if path.name != "__pycache__") == [
+        "__init__.py",
+        "again.py",
+        "more.py",
+    ]
+
+
 def test_one_that_is_too_large_for_a_copy_names_the_way_out(
     stage: Stage, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

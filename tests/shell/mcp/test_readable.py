@@ -43,9 +43,9 @@ class Land:
         server = self.server(*arguments)
         return readable_places(server, CommandLine.of(server, self.place), self.place)
 
-    def readable_of(self, **fields: Any) -> tuple[str, ...]:
+    def readable_of(self, scope: Scope = "user", **fields: Any) -> tuple[str, ...]:
         """Of a whole entry."""
-        server = ConfiguredServer("own", ServerEntry(**fields), Source("/its/file", "user"), "digest")
+        server = ConfiguredServer("own", ServerEntry(**fields), Source("/its/file", scope), "digest")
         return readable_places(server, CommandLine.of(server, self.place), self.place)
 
     def write(self, path: str, text: str = "") -> Path:
@@ -215,6 +215,12 @@ class TestPackagesOutside:
         land.write("srv/index.mjs")
 
         assert land.readable_of(command="node", args=("index.mjs",), cwd="${userHome}/srv") == (str(land.home / "srv"),)
+
+    @pytest.mark.parametrize("scope", ["project", "plugin", "agent"])
+    def test_no_other_server_shows_itself_a_folder_by_starting_there(self, land: Land, scope: Scope) -> None:
+        land.write("srv/index.mjs")
+
+        assert land.readable_of(scope, command="node", args=("index.mjs",), cwd="${userHome}/srv") == ()
 
     @pytest.mark.parametrize("cwd", ["${userHome}", "${workspaceFolder}", "/", "${userHome}/missing"])
     def test_a_start_in_the_home_or_the_project_uncovers_nothing(self, land: Land, cwd: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kaa.core.messages import Json
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.dialects import FieldError
@@ -15,13 +16,16 @@ from kaa.workspace.places import Places
 
 @pytest.mark.parametrize("scope", ["project", "plugin", "agent"])
 def test_a_file_of_a_project_cannot_loosen_what_protects_the_user(scope: Scope) -> None:
-    loose = {"command": "x", "sandbox": False, "approval": "never", "headersHelper": "touch owned"}
+    loose: Json = {"command": "x", "sandbox": False, "approval": "never", "headersHelper": "touch owned"}
+    loose["readable"] = ["~/Documents"]
 
     server = server_of("ours", loose, Source("/project/.mcp.json", scope), "claude")
 
     assert (server.entry.sandbox, server.entry.approval, server.entry.headers_helper) == (True, "writes", "")
+    assert server.entry.readable == ()
     assert server.ignored == tuple(
-        f"`{field}` is ignored: only your own files can have it" for field in ("sandbox", "approval", "headersHelper")
+        f"`{field}` is ignored: only your own files can have it"
+        for field in ("sandbox", "approval", "headersHelper", "readable")
     )
 
 

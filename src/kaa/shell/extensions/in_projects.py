@@ -6,7 +6,7 @@ own extensions are, so nothing that changes later is executed.
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
@@ -17,7 +17,7 @@ from kaa.ext.places import ExtensionId, entry_file, package
 from kaa.host.known_projects import known_projects
 from kaa.host.paths import is_below
 from kaa.host.programs import written
-from kaa.host.regular_files import read_regular
+from kaa.host.regular_files import read_regular, regular
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.project_copies import copy_of
 from kaa.shell.home import Home
@@ -25,9 +25,9 @@ from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguratio
 from kaa.shell.trust.own_in_projects import project_of
 from kaa.shell.trust.store import Changed, Trusted, TrustStore
 
-_MAX_FILES = 2_000
-_MAX_FOLDERS = 2_000
-_MAX_BYTES = 16 * 1024 * 1024
+_MAX_FILES = 20_000
+_MAX_FOLDERS = 8_000
+_MAX_BYTES = 64 * 1024 * 1024
 _MOST_NAMED = 12
 _LEFT_OUT = frozenset({".git", "__pycache__"})
 _LIBRARY = ".library"  # of an installed extension: see `kaa.ext.distributions`
@@ -69,7 +69,7 @@ class ExtensionsInProjects:
             return path
         whole = path.parent if package(path) is not None else path
         try:
-            files = await asyncio.to_thread(lambda: tuple(_files(whole)))
+            files = await asyncio.to_thread(lambda: tuple(_files(whole, self._is_written)))
             approved = ProjectConfiguration(f"extension {path}", files)
             if is_given:
                 if self._given.setdefault(extension, approved.digest) != approved.digest:
@@ -99,6 +99,10 @@ class ExtensionsInProjects:
         """What commands of this run can write of an extension although it is mounted read-only; empty for nothing."""
         real = os.path.realpath(package(file := entry_file(path)) or file)
         return next((one for one in written() if is_below(one, (real,))), "")
+
+    def _is_written(self, path: str) -> bool:
+        """Whether commands can write what is at a real path, or could."""
+        return is_below(path, written()) or bool(project_of(path, self._home.path))
 
     def _is_held_here(self, path: Path) -> bool:
         """Whether an extension lies where commands of this process write: its own sandbox holds it there."""
@@ -139,8 +143,10 @@ def _refusal(extension: ExtensionId, project: str, why: str) -> str:
     return f"Extension {extension} is not loaded: commands could write it in {project}. {why}"
 
 
-def _files(path: Path) -> Iterator[ConfigurationFile]:
+def _files(path: Path, is_written: Callable[[str], bool]) -> Iterator[ConfigurationFile]:
     """What an extension is made of, also behind links; the name of its file or folder comes first in each path.
+
+    A link that a command may have made is followed only to what commands can write: others it may not be able to read.
 
     Raises:
         OSError: something cannot be read.
@@ -149,27 +155,49 @@ def _files(path: Path) -> Iterator[ConfigurationFile]:
     if not path.is_dir():
         yield ConfigurationFile(path.name, "file", read_regular(path))
         return
-    pending, seen, files, size = [(path.name, str(path))], set[str](), 0, 0
+    top = os.path.realpath(path)
+
+    def may_be_copied(real: str) -> bool:
+        return is_below(real, (top,)) or is_written(real)
+
+    pending, seen, files, size = [(path.name, top, False)], set[str](), 0, 0
     while pending:
-        name, folder = pending.pop()
+        name, folder, is_of_commands = pending.pop()
         real = os.path.realpath(folder)
-        if real in seen:
+        if real in seen or (is_of_commands and not may_be_copied(real)):
             continue
         seen.add(real)
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda one: one.name):
-                if entry.name in _LEFT_OUT:
+        is_of_commands = is_written(real)
+        for entry in _entries(real, may_be_copied if is_of_commands else None):
+            if entry.is_dir():
+                if not entry.name.startswith(".") or entry.name == _LIBRARY:
+                    pending.append((f"{name}/{entry.name}", entry.path, is_of_commands))
+            elif entry.is_file():
+                data = _content(entry.path, may_be_copied if is_of_commands else None)
+                if data is None:
                     continue
-                if entry.is_dir():
-                    if not entry.name.startswith(".") or entry.name == _LIBRARY:
-                        pending.append((f"{name}/{entry.name}", entry.path))
-                elif entry.is_file():
-                    data = read_regular(entry.path)
-                    files, size = files + 1, size + len(data)
-                    executable = os.access(entry.path, os.X_OK)
-                    yield ConfigurationFile(f"{name}/{entry.name}", "file", data, executable)
-                if files > _MAX_FILES or size > _MAX_BYTES or len(seen) > _MAX_FOLDERS:
-                    raise InstallationError(
-                        f"It is too large for a copy at each start ({_MAX_FILES} files, {_MAX_BYTES >> 20} MiB):"
-                        f" install it with `kaa ext install {path}`"
-                    )
+                files, size = files + 1, size + len(data)
+                executable = os.access(entry.path, os.X_OK)
+                yield ConfigurationFile(f"{name}/{entry.name}", "file", data, executable)
+            if files > _MAX_FILES or size > _MAX_BYTES or len(seen) > _MAX_FOLDERS:
+                raise InstallationError(
+                    f"It is too large for a copy at each start ({_MAX_FILES} files, {_MAX_BYTES >> 20} MiB):"
+                    f" install it with `kaa ext install {path}`"
+                )
+
+
+def _entries(folder: str, may_be_copied: Callable[[str], bool] | None) -> "list[os.DirEntry[str]]":
+    """What of a folder is copied, sorted by name. `may_be_copied`: says that of what links lead to."""
+    with os.scandir(folder) as entries:
+        found = sorted((one for one in entries if one.name not in _LEFT_OUT), key=lambda one: one.name)
+    if may_be_copied is None:
+        return found
+    return [one for one in found if not one.is_symlink() or may_be_copied(os.path.realpath(one.path))]
+
+
+def _content(path: str, may_be_copied: Callable[[str], bool] | None) -> bytes | None:
+    """The content of a file; None if it may not be copied from where it is by the time that it is open."""
+    with open(path, "rb", opener=regular) as file:
+        place = f"/proc/self/fd/{file.fileno()}"
+        real = os.readlink(place) if os.path.islink(place) else os.path.realpath(path)
+        return file.read() if may_be_copied is None or may_be_copied(real) else None

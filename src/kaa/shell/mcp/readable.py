@@ -45,7 +45,7 @@ def readable_places(server: ConfiguredServer, line: CommandLine, place: Place) -
             reading.add(word, f"its argument {word}", is_program=number == 0)
     if "/" not in (name := line.words[0]) and (program := host_programs(place.environ).find(name)) is not None:
         reading.add_program(program)
-    if line.cwd:
+    if line.cwd and server.source.scope not in ("project", "plugin", "agent"):  # no question and no report names it
         reading.add(line.base(place.project), f"its `cwd` {line.cwd}", is_start=True)
     fill = filler(server, place.home, place.environ, place.project)
     for text in map(fill, server.entry.readable):

@@ -36,7 +36,7 @@ _DESCRIBING = frozenset(
     {"description", "exposure", "toolExposure", "enabled", "timeoutSeconds", "startupTimeoutSeconds"}
 )
 # What only the user's own files may say.
-_USERS_OWN = ("sandbox", "approval", "headersHelper")
+_USERS_OWN = ("sandbox", "approval", "headersHelper", "readable")
 _FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(ServerEntry))
 
 
