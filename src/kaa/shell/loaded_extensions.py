@@ -236,18 +236,24 @@ class LoadedExtensions:
         self._problems.clear()
         for name in filter(self._has_failed, names):
             self._fingerprints[name] = ()  # tries it again
-        return await self.refresh(names, settings, project)
+        return await self.refresh(names, settings, project, asks=True)
 
     async def refresh(
-        self, names: Sequence[ExtensionId], settings: Settings, project: Sequence[ExtensionId] = ()
+        self,
+        names: Sequence[ExtensionId],
+        settings: Settings,
+        project: Sequence[ExtensionId] = (),
+        *,
+        asks: bool = False,
     ) -> tuple[tuple[ExtensionId, ...], list[str]]:
         """Follow what changed on the disk: as `reload`, but what failed before is tried again only if it changed.
 
-        An extension that is required stays loaded if its file was removed.
+        An extension that is required stays loaded if its file was removed. `asks`: the person waits for this, and may
+        be asked about changed ones.
         """
         for name in [name for name in self._problems if self._has_changed(name)]:
             del self._problems[name]
-        lines = await self.follow(names)
+        lines = await self.follow(names, asks=asks)
         kept: list[ExtensionId] = []
         for name in names:
             if name not in self._fingerprints or entry_file(Path(name.path)).is_file():
@@ -271,13 +277,14 @@ class LoadedExtensions:
         gone = (name for name in names if name not in used and name in self.loaded.names)
         return used, [*lines, *(f"extension {name} is not used any more" for name in gone)]
 
-    async def follow(self, names: Sequence[ExtensionId]) -> list[str]:
+    async def follow(self, names: Sequence[ExtensionId], *, asks: bool = False) -> list[str]:
         """Load extensions again that changed. See `_renew`.
 
         One that seems to change itself is left to `reload`.
 
         Args:
             names: the extensions of the conversation.
+            asks: whether the person may be asked about them.
 
         Returns:
             What that did, a line for each.
@@ -291,7 +298,7 @@ class LoadedExtensions:
                 is_own = last_change(Path(name.path)) <= self._load_ends.get(name, 0.0) + _OWN_CHANGE_SECONDS
                 self._own_changes[name] = self._own_changes.get(name, 0) + 1 if is_own else 0
                 if self._own_changes[name] <= _MOST_OWN_CHANGES:
-                    lines.append(await self._renew(name, names))
+                    lines.append(await self._renew(name, names, asks=asks))
                     renewed.append(Path(name.path))
                     continue
                 self._settled.add(name)
@@ -409,18 +416,19 @@ class LoadedExtensions:
     def _has_changed(self, name: ExtensionId) -> bool:
         return name in self._fingerprints and fingerprint(Path(name.path)) not in (self._fingerprints[name], ())
 
-    async def _renew(self, name: ExtensionId, names: Sequence[ExtensionId]) -> str:
+    async def _renew(self, name: ExtensionId, names: Sequence[ExtensionId], *, asks: bool) -> str:
         """Load an extension again. One that fails to load, or is not protected, stays as it was.
 
         Args:
             name: which one.
             names: the extensions of the conversation.
+            asks: whether the person may be asked about it.
 
         Returns:
             What that did, in a line.
         """
         try:
-            code = await self._source(name, may_ask=False)
+            code = await self._source(name, may_ask=asks)
         except ExtensionError as error:
             self._settled.add(name)  # said once
             return f"{error}. Its previous version stays loaded"

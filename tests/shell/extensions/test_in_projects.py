@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kaa.ext.questions import Confirmation
+from kaa.ext.questions import Confirmation, Confirmed, Dismissed, Question
 from kaa.host.programs import note_writable
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import HostOptions
 from kaa.workspace.places import Places
-from tests.support.person import yes_or_no
+from tests.support.person import AnswerT, Person, yes_or_no
 from tests.support.stage import Stage
 
 _EXTENSION = """
@@ -93,7 +93,7 @@ def test_it_is_loaded_as_the_user_approved_it(stage: Stage, repository: Path) ->
 def test_what_changes_while_it_is_used_is_not_executed(stage: Stage, repository: Path) -> None:
     (repository / "__init__.py").write_text(_LATE)
     _link(stage, repository)
-    stage.asker = yes_or_no(True)
+    stage.asker = yes_or_no(True, False)
 
     async def scene(conversation: Conversation) -> set[str]:
         _write(repository, "two")
@@ -104,6 +104,37 @@ def test_what_changes_while_it_is_used_is_not_executed(stage: Stage, repository:
         return await _commands(conversation)
 
     assert stage.play(scene) == {"one"}
+
+
+def test_reloading_asks_about_what_changed(stage: Stage, repository: Path) -> None:
+    _link(stage, repository)
+    stage.asker = person = yes_or_no(True, True)
+
+    async def scene(conversation: Conversation) -> set[str]:
+        _write(repository, "two")
+        await conversation.submit("/reload")
+        return await _commands(conversation)
+
+    assert stage.play(scene) == {"two"}
+    assert "-NAME = 'one'\n+NAME = 'two'" in person.questions[1].details
+
+
+def test_a_yes_replaces_no_approval_that_came_meanwhile(stage: Stage, repository: Path) -> None:
+    _link(stage, repository)
+    stage.asker = yes_or_no(True)
+    first = stage.play(_commands)
+    _write(repository, "two")
+    own = stage.home / "trust.json"
+
+    class Elsewhere(Person):
+        async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+            own.write_text("{}")
+            return await super().ask(question)
+
+    stage.asker = Elsewhere(Confirmed(True))
+
+    assert (first, stage.play(_commands)) == ({"one"}, set())
+    assert own.read_text() == "{}"
 
 
 def test_code_behind_a_link_into_a_project_is_code_of_the_extension(stage: Stage, repository: Path) -> None:

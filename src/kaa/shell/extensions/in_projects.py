@@ -136,6 +136,9 @@ class ExtensionsInProjects:
                     raise ExtensionError(_refusal(extension, project, remedy))
             except NobodyToAskError as error:
                 raise ExtensionError(_refusal(extension, project, remedy)) from error
+            if store.state(files) != state:
+                meanwhile = "It was approved in another window meanwhile: /reload loads it as it is now"
+                raise ExtensionError(_refusal(extension, project, meanwhile))
             store.trust(files)
 
 
