@@ -1,6 +1,7 @@
 """Hooks of other agents in whole programs: scripts as people have them for Claude Code, Codex and Gemini CLI."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -486,8 +487,11 @@ def test_half_a_character_switches_off_no_hooks(kaa: Kaa, server: ModelServer) -
 def test_a_hook_whose_log_the_sandbox_blocks_refuses_nothing(kaa: Kaa, server: ModelServer) -> None:
     """A shell exits with 2, as a hook that refuses does, where it cannot open a file."""
     log = kaa.home.parent / "log-of-the-user"
+    script = write(kaa.home.parent / "log.sh", f"#!/bin/sh\njq -r .tool_input.command >> {log}\n")
+    os.chmod(script, 0o755)
     lines = {
         "logs": f"cat >> {log}",
+        "logs in a script": script,
         "logs in the folder of its agent": "cat >> .claude/hooks.log",
         "refuses": f"echo x >> {log}; echo no >&2; exit 2",
     }

@@ -4,11 +4,14 @@ Such a script has no way to refuse: it neither ends with a code of its own choic
 are named by itself, so what is tried again of it contains no words of the model.
 """
 
+import os
 import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from kaa.builtin.agent_hooks.own_files import expanded
 from kaa.builtin.agent_hooks.shell_words import ShellText
+from kaa.host.regular_files import regular
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -30,10 +33,30 @@ _HARMLESS = frozenset(
     tr true umask uname wc whoami
     """.split()  # noqa: SIM905 - as above
 )
+_SHELL = re.compile(r"(?:ba|da|z)?sh")
+_FIRST_LINE = re.compile(r"#![ \t]*(?:/usr/bin/env[ \t]+|/(?:usr/)?bin/)(?:ba|da|z)?sh\b")
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
 _DECIDES = re.compile(r"decision|continue|halt|_?exit|kill|abort|raise|system|subprocess|exec|eval", re.IGNORECASE)
 _OPENED = re.compile(r"""open\(\s*(?:os\.path\.expanduser\(\s*)?(['"])(?P<path>[^'"\\\n]+)\1\)?\s*,\s*['"][aw]""")
 _MOST_CHARACTERS: Final = 16 * 1024
+
+
+def script_of(line: str) -> str:
+    """The text of the script for a shell that a line of a hook executes; empty if it does anything else."""
+    try:
+        words = [expanded(word) for word in shlex.split(line)]
+    except ValueError:
+        return ""
+    is_named = words[:1] and _SHELL.fullmatch(os.path.basename(words[0]))
+    path = next(iter(words[1:] if is_named else words), "")
+    if not os.path.isabs(path):
+        return ""
+    try:
+        with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+            text = file.read(_MOST_CHARACTERS + 1)
+    except OSError:
+        return ""
+    return text if is_named or _FIRST_LINE.match(text) else ""
 
 
 def try_of_logs(script: str) -> str:

@@ -24,6 +24,7 @@ WAY_OUT: Final = (
     ' folder that exists, but no protected one such as .claude of the project; "sandbox": false in an entry of yours'
     " gives it your rights."
 )
+_RIGHTS: Final = '"sandbox": false in an entry of yours gives the hook your rights.'
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
 # A pipeline whose last command only writes to a log: its shell exits with 2 where it cannot open that.
 _WORDS = r"""(?:'[^'\n]*'|"[^"\\`\n]*"|[^'"\\`;&|<>(){}\#\n])"""
@@ -81,9 +82,9 @@ async def run_command(
 
 
 def _advice(blocked: Sequence[Blocked]) -> str:
-    """Say what was blocked, and what allows it: of a file that is hidden, its own sentence does."""
+    """Say what was blocked, and what allows it: of a file that is hidden, its own sentence does, too."""
     told = dict.fromkeys(_told(one) for one in blocked)
-    way_out = () if all(one.kind == "read" for one in blocked) else (WAY_OUT,)
+    way_out = (_RIGHTS,) if all(one.kind == "read" for one in blocked) else (WAY_OUT,)
     return " ".join((*told, *way_out))
 
 
@@ -102,9 +103,9 @@ async def _blocked_log(hook: HookDefinition, workspace: Workspace, request: Comm
     if found := _LOGS.fullmatch(hook.command.strip()):
         tried = f"(: >>{found['log']}); exit 0"
     else:
-        from kaa.builtin.agent_hooks.logging_scripts import try_of_logs  # lazy: few hooks are blocked
+        from kaa.builtin.agent_hooks.logging_scripts import script_of, try_of_logs  # lazy: few hooks are blocked
 
-        tried = try_of_logs(hook.command)
+        tried = try_of_logs(hook.command) or try_of_logs(script_of(hook.command))
     if not tried:
         return ""
     shell = _SHELLS.get(hook.shell, "sh")
