@@ -39,6 +39,35 @@ def _held(local: RunLocal) -> HeldFiles | None:
 
 
 @pytest.mark.usefixtures("mounts")
+def test_a_skill_of_the_users_in_its_own_repository_is_held(local: RunLocal, repository: Path) -> None:
+    skill = repository / "skills" / "one" / "SKILL.md"
+    for branch, text in (("main", "one"), ("other", "two")):
+        git(repository, "checkout", "-q", *(("-b", branch) if branch == "other" else (branch,)))
+        skill.parent.mkdir(parents=True, exist_ok=True)
+        skill.write_text(text)
+        git(repository, "add", ".")
+        git(repository, "commit", "-qm", branch)
+    git(repository, "checkout", "-q", "main")
+
+    held, stashed = local(
+        lambda workspace: _both(HeldFilesOfGit(workspace, (str(skill),)), skill),
+        sandbox=SandboxOptions(loaded=(str(skill),)),
+    )
+
+    assert held is not None
+    assert held.paths == ("skills/one/SKILL.md",)
+    assert "-one" in held.diff
+    assert stashed is not None
+    assert stashed.paths == ("skills/one/SKILL.md",)
+
+
+async def _both(asked: HeldFilesOfGit, skill: Path) -> tuple[HeldFiles | None, HeldFiles | None]:
+    held = await asked.differing_in("other")
+    skill.write_text("changed")
+    return held, await asked.stashed(untracked=False)
+
+
+@pytest.mark.usefixtures("mounts")
 @pytest.mark.parametrize("attributes", ["", ".git/info/attributes", ".gitattributes"])
 def test_attributes_hide_nothing_of_what_is_accepted(local: RunLocal, repository: Path, attributes: str) -> None:
     _branch(repository, b"export A=1\ntouch CANARY\n")

@@ -93,13 +93,19 @@ class Contained:
         """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy: few commands check something out
 
-        return await HeldFilesOfGit(self._workspace).differing_in(revision)
+        return await HeldFilesOfGit(self._workspace, self._executed).differing_in(revision)
 
     async def held_by_stash(self, *, untracked: bool) -> "HeldFiles | None":
         """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
 
-        return await HeldFilesOfGit(self._workspace).stashed(untracked=untracked)
+        return await HeldFilesOfGit(self._workspace, self._executed).stashed(untracked=untracked)
+
+    @property
+    def _executed(self) -> Sequence[str]:
+        """What kaa executes or obeys in the project."""
+        paths = map(os.path.realpath, self._workspace.sandbox.policy.executed)
+        return [path for path in paths if is_below(path, (self.root,))]
 
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
         """See `SandboxControl`."""

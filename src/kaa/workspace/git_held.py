@@ -4,12 +4,13 @@ import difflib
 import hashlib
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from kaa.hands.protected import is_protected
+from kaa.host.paths import is_below
 from kaa.workspace.git import Git, line_of
 from kaa.workspace.protocol import CommandRequest, Workspace
 
@@ -50,11 +51,17 @@ class HeldFiles(msgspec.Struct, frozen=True):
 
 
 class HeldFilesOfGit:
-    """What commands in a workspace may not write of the repository that it is in."""
+    """What commands in a workspace may not write of the repository that it is in.
 
-    def __init__(self, workspace: Workspace) -> None:
+    Args:
+        workspace: where the commands run.
+        executed: real paths of what kaa executes and obeys, such as a skill of the user's in its own repository.
+    """
+
+    def __init__(self, workspace: Workspace, executed: Sequence[str] = ()) -> None:
         self._workspace = workspace
         self._git = Git(workspace)
+        self._executed = executed
 
     async def differing_in(self, revision: str) -> HeldFiles | None:
         """The protected files that a checkout of a revision would have to change; None if it can change all it has to.
@@ -67,12 +74,9 @@ class HeldFilesOfGit:
             if (answer := await self._git.ask("diff-tree", "-r", *listing)) is not None:
                 words = os.fsdecode(answer.tail).split("\0")
                 changed = dict(zip(words[1::2], words[::2], strict=False))
-                protected = {
-                    path: _Change(*how.removeprefix(":").split(" "))
-                    for path, how in changed.items()
-                    if is_protected(path.split("/"))
-                }
-                return await self._held(protected) if protected else None
+                protected = await self._protected(changed)
+                held = {path: _Change(*changed[path].removeprefix(":").split(" ")) for path in protected}
+                return await self._held(held) if held else None
         return None
 
     async def stashed(self, *, untracked: bool) -> HeldFiles | None:
@@ -82,7 +86,7 @@ class HeldFilesOfGit:
             untracked: it takes files that git does not track, too.
         """
         changed = await self._git.changed_files(_MOST_CHANGED, untracked=untracked)
-        protected = [path for path in changed.paths if is_protected(path.split("/"))] if changed is not None else []
+        protected = await self._protected(changed.paths) if changed is not None else []
         top = await self._git.ask("rev-parse", "--show-toplevel") if protected else None
         if top is None or not (held := await self._unwritable(line_of(top), protected[:_MAX_HELD])):
             return None
@@ -115,6 +119,13 @@ class HeldFilesOfGit:
                 if kind == "blob" and digest == _blob_digest(contents[paths[name]], len(digest)):
                     found.add(paths[name])
         return frozenset(found)
+
+    async def _protected(self, paths: Iterable[str]) -> list[str]:
+        """Those of some files, from the root of the repository, that the sandbox may hold."""
+        top = await self._git.ask("rev-parse", "--show-toplevel") if self._executed else None
+        root = "" if top is None else line_of(top)
+        own = [path for path in self._executed if root and is_below(path, (root,))]
+        return [path for path in paths if is_protected(path.split("/")) or is_below(os.path.join(root, path), own)]
 
     async def _held(self, protected: Mapping[str, "_Change"]) -> HeldFiles | None:
         """What of some files is held."""
