@@ -2132,6 +2132,18 @@ def test_what_a_command_makes_of_it_meanwhile_does_not(
     assert [path.name for path in (project / ".vscode").iterdir() if ".kaa-blocked" not in path.name] == []
 
 
+@pytest.mark.parametrize("name", [f"{'n' * 240}.code-workspace", f"{'é' * 120}.code-workspace"])
+def test_what_has_a_long_name_is_moved_away(project: Path, start: Callable[..., Brain], name: str) -> None:
+    brain = start()
+
+    (project / name).write_text("evil")
+
+    [kept] = brain.check().values()
+    assert not (project / name).exists()
+    assert (project / kept).read_text() == "evil"
+    assert brain.check() == {}
+
+
 @pytest.mark.parametrize("size", [300_000, 9_000_000])
 def test_a_change_behind_the_beginning_of_a_long_file_is_noticed(
     project: Path, start: Callable[..., Brain], size: int

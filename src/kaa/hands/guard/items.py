@@ -24,6 +24,7 @@ MAX_DEPTH = 16  # of one guarded directory, of which so many are open at a time
 _MAX_EXCHANGES = 16  # of a file for a link and back, while one is opened
 _EXCHANGED = (errno.ELOOP, errno.EINVAL, errno.ENXIO)
 KEPT_MARK = ".kaa-blocked"
+_MAX_KEPT_BYTES = 224  # of a name, with room for what makes it another
 _KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?(\.lock)?")
 
 # Called with an open file or directory, before it is read; for a directory, with the names that matter in it.
@@ -166,7 +167,8 @@ def kept_part(path: str) -> str | None:
 
 
 def kept_names(name: str, ending: str = "") -> Iterator[str]:
-    """Names under which something may be kept, without end."""
+    """Names under which something may be kept, without end. A long name is cut: file systems allow 255 bytes."""
+    name = os.fsdecode(os.fsencode(name)[:_MAX_KEPT_BYTES])
     yield f"{name}.kaa-blocked{ending}"
     for number in range(2, 10):
         yield f"{name}.kaa-blocked-{number}{ending}"
