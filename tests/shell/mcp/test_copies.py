@@ -1,6 +1,7 @@
 """A server gets copies of its code as it was approved, and everything else as it is."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +52,19 @@ def test_code_is_copied_and_the_rest_is_seen_as_it_is(land: Land) -> None:
         str(path): str(path) for path in map(land.project.joinpath, ("docs", "README.md", "tools/notes.md"))
     }
     assert all((copy / Path(path).relative_to(land.project)).exists() for path in pairs)
+
+
+def test_an_environment_beside_the_code_is_seen_as_it_is(land: Land) -> None:
+    environment = land.project / "tools" / ".venv"
+    (environment / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
+    (environment / "bin").mkdir()
+    (environment / "bin" / "python").symlink_to(sys.executable)
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\n")
+
+    pairs = dict(copy_code(land.code("tools/.venv/bin/python", "tools/server.py"), land.place, str(land.copies)))
+
+    assert (Path(pairs[str(land.project)]) / "tools/server.py").exists()
+    assert pairs[str(environment)] == str(environment)
 
 
 def test_of_another_project_only_what_the_server_needs_is_seen(land: Land, tmp_path: Path) -> None:

@@ -63,9 +63,9 @@ class _Copies:
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         tops: dict[str, str] = {}
-        mentioned = [path for path, digest in self._code.items() if digest == MENTIONED]
+        live = [path for path, digest in self._code.items() if digest == MENTIONED or digest.startswith(INSTALLED)]
         for path, digest in self._code.items():
-            if digest == BESIDE or is_below(path, mentioned) or digest.startswith(INSTALLED):
+            if digest == BESIDE or is_below(path, live):  # also the program of an environment, whose links are compared
                 continue
             directory = path if digest in (FOLDER, FILES) else os.path.dirname(path)
             top = self._place.whole(directory)
