@@ -174,3 +174,21 @@ def test_the_users_own_guard_refuses_if_it_finds_no_program(folder: Path, of_pro
 
     outcome = outcome_of(guard(line, of_project=of_project), done)
     assert (outcome.decision == "deny") is not of_project
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_script_that_the_sandbox_hides_is_named_with_what_shows_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, is_link: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    own = folder / ("dotfiles" if is_link else ".claude")
+    own.mkdir()
+    (own / "guard.py").write_text("import subprocess\n")
+    if is_link:
+        (folder / ".claude").symlink_to(own)
+
+    done = ended(folder, "python3 ~/.claude/guard.py", of_project=False)
+
+    assert done.undecided or done.exit_code == 2
+    assert "/.claude" in done.problem + done.errors
+    assert '"sandbox": false' in done.problem + done.errors

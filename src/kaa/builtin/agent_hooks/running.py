@@ -1,9 +1,11 @@
 """Runs the command of a hook: input on stdin, stdout and stderr apart and bounded, within a time limit."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kaa.builtin.agent_hooks.own_files import expanded
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended
 from kaa.ext.api import CommandRequest
@@ -25,6 +27,8 @@ WAY_OUT: Final = (
     " gives it your rights."
 )
 _RIGHTS: Final = '"sandbox": false in an entry of yours gives the hook your rights.'
+_NOT_FOUND = re.compile(r"No such file|can't open|[Cc]annot (?:open|find)|not found")
+_WORD = re.compile(r"""[^\s'";&|<>()]+""")
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
 # A pipeline whose last command only writes to a log: its shell exits with 2 where it cannot open that.
 _WORDS = r"""(?:'[^'\n]*'|"[^"\\`\n]*"|[^'"\\`;&|<>(){}\#\n])"""
@@ -69,6 +73,8 @@ async def run_command(
         # Shims of version managers obey files of the project: a command could have a guard not start at all.
         told = errors.strip().rpartition("\n")[2][:200]
         return Ended(None, problem=f"could not run a program (exit code {code}): {told}", undecided=True)
+    if code and not done.blocked and (hidden := await _hidden_script(hook, errors, workspace)):
+        return Ended(None, problem=f"could not run: the sandbox hides {hidden} from it. {_RIGHTS}", undecided=decides)
     if not code or not done.blocked:
         return Ended(code, output, errors)
     if notice := await _blocked_log(hook, workspace, request):
@@ -79,6 +85,22 @@ async def run_command(
         return Ended(code, output, f"{errors.rstrip()} [{_advice(done.blocked)}]")
     problem = f"was blocked by the sandbox: {_advice(done.blocked)}"
     return Ended(None, problem=problem, undecided=True) if decides else Ended(code, output, errors, problem)
+
+
+async def _hidden_script(hook: HookDefinition, errors: str, workspace: Workspace) -> str:
+    """Return the script of a hook that is there, but not where the hook ran: its folder is hidden. Else nothing.
+
+    An interpreter that does not find its script ends as a hook does that refuses.
+    """
+    path = _missed_script(hook, errors) if _NOT_FOUND.search(errors) else ""
+    return path if path and await workspace.stat(path) is None else ""
+
+
+def _missed_script(hook: HookDefinition, errors: str) -> str:
+    words = hook.args if hook.args is not None else _WORD.findall(hook.command)
+    paths = (expanded(word) for word in (hook.command, *words))
+    found = (path for path in paths if os.path.isabs(path) and os.path.basename(path) in errors)
+    return next(filter(os.path.isfile, found), "")
 
 
 def _advice(blocked: Sequence[Blocked]) -> str:
