@@ -165,6 +165,7 @@ PYTHON = [
     "from pathlib import Path\nd = Path.home() / '.claude'\n(d / 'log.txt').write_text('x')\n",
     "import json, sys\nfrom pathlib import Path\nd = json.load(sys.stdin)\n"
     "log = Path.home() / '.claude' / f\"{d.get('session_id', 'x')}.jsonl\"\nlog.open('a').write('x')\n",
+    "import pathlib\nopen(pathlib.Path.home() / '.claude' / 'logs.jsonl', 'a').write('x')\n",
     "import os, datetime\nday = datetime.date.today().isoformat()\n"
     "open(os.path.expanduser(f'~/.claude/{day}.log'), 'a')\n",
     "import json\nwith open(0) as f: json.load(f)\n",

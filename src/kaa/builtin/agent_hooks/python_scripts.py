@@ -189,7 +189,12 @@ class _Program:
 
     def _path_of_call(self, node: ast.Call, depth: int) -> str | None:
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="Path"), attr="home"), args=[]):
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Name(id="Path") | ast.Attribute(value=ast.Name(id="pathlib"), attr="Path"), attr="home"
+                ),
+                args=[],
+            ):
                 return os.path.expanduser("~")
             case ast.Call(
                 func=ast.Attribute(value=value, attr="get"),
