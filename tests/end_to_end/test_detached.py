@@ -110,7 +110,7 @@ def test_it_is_told_and_stopped_from_another_terminal(kaa: Kaa, server: ModelSer
         assert answer["pid"] == one.pid
         one.wait_for_end()
         done = kaa.run("agents", "stop", one.short)
-        assert done.code == 1
+        assert done.code == 2
         assert "nothing that is open begins with" in done.err
 
 

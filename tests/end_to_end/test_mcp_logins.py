@@ -144,7 +144,7 @@ def test_an_unknown_name_is_told_with_the_known_ones(seat: Seat, oauth: McpOAuth
 
     done = seat.run("mcp", "login", "other")
 
-    assert done.code == 1
+    assert done.code == 2
     assert done.err == "kaa: there is no MCP server 'other' here. Configured: lab\n"
 
 
@@ -182,7 +182,7 @@ def test_a_server_of_an_untrusted_project_is_not_contacted(seat: Seat, oauth: Mc
 
     done = seat.run("mcp", "login", "lab")
 
-    assert done.code == 1
+    assert done.code == 2
     assert "not trusted (.mcp.json). Start kaa in this directory: /trust shows it and asks\n" in done.err
     assert "there is no MCP server 'lab' here" in done.err
     assert oauth.requests == []

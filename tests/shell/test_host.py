@@ -26,7 +26,7 @@ from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.extension_ids import named
 from tests.support.model_script import Answer, Fault, call, say
-from tests.support.person import AnswerT, Person
+from tests.support.person import AnswerT, Person, yes_or_no
 from tests.support.stage import Stage
 
 _OPTIONS = ConversationOptions(model="m", approvals="never")
@@ -274,17 +274,20 @@ class TestExtensionsInAProject:
             finally:
                 await host.close()
 
+        stage.asker = yes_or_no(False, False)
         assert "greet" not in run(commands())
-        assert any(f"extension {extension} is not loaded" in notice for notice in stage.notices)
+        assert any(f"xtension {extension} is not loaded" in notice for notice in stage.notices)
         assert not [*project.rglob("noted.txt")]
 
         stage.notices.clear()
+        stage.asker = yes_or_no(True)
         assert "greet" in run(commands())
         assert not any("is not loaded" in notice for notice in stage.notices)
 
     def test_that_were_there_at_the_start_are_loaded_again(self, stage: Stage, project: Path) -> None:
         extension = project / "tools" / "mine.py"
         self.configure(stage, extension)
+        stage.asker = yes_or_no(True, True)
 
         async def scenario() -> None:
             host = stage.host()
@@ -298,6 +301,7 @@ class TestExtensionsInAProject:
     def test_that_another_workspace_can_write_are_not_loaded_again(self, stage: Stage, project: Path) -> None:
         extension = project / "tools" / "mine.py"
         self.configure(stage, extension)
+        stage.asker = yes_or_no(True, False)
 
         async def scenario() -> None:
             host = stage.host()
@@ -306,7 +310,7 @@ class TestExtensionsInAProject:
             host.workspaces.open(str(project), SandboxFlags(git=False))
             extension.write_text("raise SystemExit")
             told = await reload(conversation)
-            assert f"extension {extension} is not loaded again" in told
+            assert f"Extension {extension} is not loaded: commands could write it" in told
             assert f"extension {extension} is not used any more" in told
             await host.close()
 

@@ -20,9 +20,32 @@ _KILL_SECONDS = 1.0  # a process in an uninterruptible system call does not die 
 _KILL_PAUSE_SECONDS = 0.001
 _HAS_PROC = os.path.exists("/proc/self/stat")
 _LIMITS = range(16)  # RLIM_NLIMITS; Python has names for most
+_MOST_OPEN_FILES = 65536
 _OF_PROCESS = 1  # IOPRIO_WHO_PROCESS of ioprio_set(2)
 
 Standing: TypeAlias = tuple[object, ...]
+
+_usual_open_files: list[int] = []  # for commands
+
+
+def allow_open_files() -> None:
+    """Allow this process, and those that it forks, to have as many files open as the system does.
+
+    Each mount takes one, and each level of a directory that is looked at: with the usual 1,024, there were no walls for
+    a folder with hundreds of repositories.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        _usual_open_files[:] = [soft]
+
+
+def restore_open_files() -> None:
+    """Allow this process, and what it executes, only as many as before."""
+    if _usual_open_files:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_usual_open_files[0], hard))
 
 
 def become_subreaper() -> None:

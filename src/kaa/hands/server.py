@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
-from kaa.hands import open_files, processes, slot, wire
+from kaa.hands import processes, slot, wire
 from kaa.hands.confinement.canaries import Canaries
 from kaa.hands.confinement.contract import Confinement, ConfinementError, ViewChangedError
 from kaa.hands.confinement.establishing import establish
@@ -35,7 +35,7 @@ def main() -> NoReturn:
     if first is None:
         os._exit(0)
     settings, policy = HandsSettings.parse(first.header), Policy.parse(first.header)
-    open_files.raise_limit()
+    processes.allow_open_files()
     try:
         confinement = _confine(connection, settings, policy)
     except ConfinementError as error:

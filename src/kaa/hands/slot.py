@@ -3,7 +3,7 @@
 import os
 import socket
 
-from kaa.hands import commands, open_files
+from kaa.hands import commands, processes
 from kaa.hands.confinement.contract import Confinement
 from kaa.hands.connection import WireConnection
 from kaa.hands.policy import Policy
@@ -39,7 +39,7 @@ def run(
     connection = WireConnection(sock)
     match kind:
         case "command" | "background":
-            open_files.restore_limit()
+            processes.restore_open_files()
             confinement.enclose(reports, place)
             if reports is not None:
                 os.close(reports)  # only who confines us may write there
