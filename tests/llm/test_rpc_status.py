@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.core.messages import Json
-from kaa.llm.rpc_status import RpcDetails, rpc_details
+from kaa.llm.server_errors import RpcDetails, rpc_details
 
 _RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.074824224s"}
 _REASON = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com"}

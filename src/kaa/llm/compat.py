@@ -53,7 +53,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         session_affinity_format: in which ones; see `kaa.llm.wire.Endpoint.session_headers`.
         send_session_id_header: (Responses) whether `session_id` is one of them; pi's older name for a format.
         session_header: one more header the session's id goes into, whatever else is said.
-        chat_template_kwargs: what the thinking format `chat-template` sends; see `kaa.llm.completions.thinking`.
+        chat_template_kwargs: what the thinking format `chat-template` sends; see `kaa.llm.completions.request`.
         chat_template_args: the same for `baseten`.
         open_router_routing: OpenRouter's `provider`, as it is: which vendors may serve a request.
         vercel_gateway_routing: the same for Vercel's gateway.

@@ -8,7 +8,7 @@ import pytest
 from kaa.core.messages import UserMessage
 from kaa.core.provider import Model, Request
 from kaa.llm.anthropic.request import messages_request
-from kaa.llm.models.placeholders import filled
+from kaa.llm.models.keys import filled
 from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.wire import Endpoint
 

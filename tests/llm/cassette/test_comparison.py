@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from kaa.core.messages import Json
-from kaa.llm.cassette._comparison import difference
 from kaa.llm.cassette._format import RecordedRequest
+from kaa.llm.cassette._replay import difference
 
 _OPENAI: Json = {
     "model": "m",

@@ -1,7 +1,7 @@
 import pytest
 
 from kaa.core.provider import Model
-from kaa.llm.gemini.address import stream_url
+from kaa.llm.gemini.request import stream_url
 from kaa.llm.wire import Endpoint
 
 _AT_VERTEX = "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4"

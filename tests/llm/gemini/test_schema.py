@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.core.messages import Json
-from kaa.llm.gemini.schema import without_references
+from kaa.llm.gemini.request import without_references
 
 _CITY: Json = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 

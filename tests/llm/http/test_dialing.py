@@ -62,7 +62,7 @@ def test_a_server_that_refuses_is_an_error_with_the_reason() -> None:
 
 
 def test_an_ascii_name_is_looked_up_without_the_tables_for_other_scripts() -> None:
-    dialing = "import asyncio; from kaa.llm.http.dialing import dial"
+    dialing = "import asyncio; from kaa.llm.http.connections import dial"
     refused = "try: asyncio.run(dial('127.0.0.1', 1))\nexcept OSError: pass"
 
     assert "encodings.idna" not in modules_after(f"{dialing}\n{refused}")

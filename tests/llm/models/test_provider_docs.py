@@ -6,7 +6,7 @@ import pytest
 
 from kaa.llm.catalogue import KnownModel, known_models
 from kaa.llm.compat import compat_for
-from kaa.llm.models.placeholders import missing
+from kaa.llm.models.keys import missing
 from kaa.llm.models.provider_table import BUILTINS
 
 _DOC = Path(__file__).parents[3] / "docs" / "providers.md"

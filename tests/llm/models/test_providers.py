@@ -19,7 +19,7 @@ from kaa.llm.auth.errors import CredentialError
 from kaa.llm.auth.google import GoogleAuthorizer
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.models.adapters import create_provider
-from kaa.llm.models.placeholders import filled, missing
+from kaa.llm.models.keys import filled, missing
 from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel

@@ -2,14 +2,24 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
 
 from kaa.core import errors
-from kaa.llm.cassette._comparison import difference
+from kaa.core.messages import Json
 from kaa.llm.cassette._edits import rewrite_stream, rewrite_text
-from kaa.llm.cassette._format import CassetteDivergence, CassetteError, Exchange, RecordedResponse, load
+from kaa.llm.cassette._format import (
+    CassetteDivergence,
+    CassetteError,
+    Exchange,
+    RecordedRequest,
+    RecordedResponse,
+    load,
+)
 from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 
@@ -107,3 +117,65 @@ def _bytes_of(response: RecordedResponse, placeholders: CassettePlaceholders) ->
         return [chunk.encode() for chunk in rewrite_stream(response.chunks, placeholders.reveal())]
     chunks = [base64.b64decode(chunk).decode("latin-1") for chunk in response.chunks]
     return [chunk.encode("latin-1", "replace") for chunk in rewrite_stream(chunks, placeholders.reveal())]
+
+
+_EXCERPT_BEFORE = 30
+_EXCERPT_LENGTH = 100
+_ABSENT = "(nothing)"
+# The list of messages in each wire format.
+_MESSAGES = ("messages", "input", "contents")
+
+
+def difference(recorded: RecordedRequest, actual: RecordedRequest) -> str | None:
+    """Describe the first difference in endpoint, model or user's texts; None if the recorded answer fits.
+
+    Both requests have placeholders for secrets. System prompts, tools and tool outputs vary from run to run, so they
+    may differ.
+    """
+    old, new = _question(recorded), _question(actual)
+    for place in [*old, *(place for place in new if place not in old)]:
+        if old.get(place) != new.get(place):
+            before, now = _excerpts(old.get(place), new.get(place))
+            return f"{place}:\n  recorded: {before}\n  now:      {now}"
+    return None
+
+
+def _question(request: RecordedRequest) -> dict[str, Json]:
+    """What decides the answer, by its place in the request. The host may differ: a model can have several addresses."""
+    question: dict[str, Json] = {"method": request.method, "url": urlsplit(request.url).path}
+    body = request.body
+    if not isinstance(body, dict):
+        return question | {"body": body}
+    question["model"] = body.get("model")
+    for field in _MESSAGES:
+        messages = body.get(field)
+        for number, message in enumerate(messages if isinstance(messages, list) else ()):
+            if isinstance(message, dict) and message.get("role") == "user":
+                question |= {f"{field}[{number}].{place}": text for place, text in _texts(message)}
+    return question
+
+
+def _texts(message: dict[str, Json]) -> Iterator[tuple[str, Json]]:
+    """The texts of a user message; its other parts are tool results and images."""
+    for field in ("content", "parts"):
+        content = message.get(field)
+        if isinstance(content, str):
+            yield field, content
+        for number, part in enumerate(content if isinstance(content, list) else ()):
+            if isinstance(part, dict) and "text" in part:
+                yield f"{field}[{number}].text", part["text"]
+
+
+def _excerpts(old: Json, new: Json) -> tuple[str, str]:
+    """Both values as JSON on one line, cut to the same window around where they begin to differ."""
+    texts = [_ABSENT if value is None else msgspec.json.encode(value).decode() for value in (old, new)]
+    shortest = min(map(len, texts))
+    differs = next((i for i in range(shortest) if texts[0][i] != texts[1][i]), shortest)
+    start = max(0, differs - _EXCERPT_BEFORE)
+    first, second = (
+        ("…" if start else "")
+        + text[start : start + _EXCERPT_LENGTH]
+        + ("…" if len(text) > start + _EXCERPT_LENGTH else "")
+        for text in texts
+    )
+    return first, second

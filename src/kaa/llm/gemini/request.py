@@ -5,8 +5,9 @@ conversation begins, byte for byte, with the one before: Gemini caches prefixes 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -14,6 +15,7 @@ from kaa.core.messages import (
     AssistantContent,
     AssistantMessage,
     ImageContent,
+    Json,
     Message,
     TextContent,
     ThinkingContent,
@@ -22,8 +24,6 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.provider import Model, Request, ToolSchema
-from kaa.llm.gemini.address import VERTEX_API, stream_url
-from kaa.llm.gemini.schema import without_references
 from kaa.llm.gemini.thinking import generation, thinking_config
 from kaa.llm.handoff import joined_text, made_by, takes_images, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
@@ -176,7 +176,7 @@ def _signature(signature: str | None, *, own: bool) -> JsonObject:
 
 def _id(call_id: str, model: Model) -> JsonObject:
     """The id of a call. Vertex AI does not take ids everywhere; there, calls and results go by name and order."""
-    return {} if model.api == VERTEX_API else {"id": clean(call_id)}
+    return {} if model.api == _VERTEX_API else {"id": clean(call_id)}
 
 
 def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
@@ -190,3 +190,104 @@ def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
     if images and _takes_images_in_results(model):
         response["parts"] = images
     return {"functionResponse": response}
+
+
+# The address: Google AI, or Vertex AI, which serves the models of several publishers.
+_VERTEX_API: Final = "google-vertex"
+"""The wire format's name where Vertex AI serves it; everywhere else it is `google-generative-ai`."""
+
+_VERSION: Final = re.compile(r"/v\d+(?:(?:alpha|beta)\d*)?(?=[/?#]|$)")
+
+
+def stream_url(endpoint: Endpoint, model: Model) -> str:
+    """The address that streams a reply of `model`.
+
+    A base URL may leave out the version of the API, and Vertex AI's the publisher: the usual ones are then taken.
+    """
+    on_vertex = model.api == _VERTEX_API
+    version = "" if _VERSION.search(endpoint.base_url) else "/v1" if on_vertex else "/v1beta"
+    name = quote(model.id, safe="/@")
+    if not name.startswith(("models/", "tunedModels/", "publishers/")):
+        name = f"models/{name}"
+    if on_vertex and "/publishers/" not in f"{endpoint.base_url}/{name}":
+        name = f"publishers/google/{name}"
+    url = endpoint.url(f"{version}/{name}:streamGenerateContent")
+    return f"{url}{'&' if '?' in url else '?'}alt=sse"
+
+
+# Google refuses a reference in `parametersJsonSchema` that has more than a description beside it, and one that points
+# elsewhere than to `$defs`. Generators of schemas write both, so kaa replaces each reference by what it refers to.
+
+# Of no use once there are no references, or for the reader of the document only.
+_LEFT_OUT: Final = frozenset({"$schema", "$id", "$anchor", "$comment", "$defs", "definitions"})
+# Keywords whose keys are names that people chose, not keywords.
+_NAMING: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
+# Keywords whose values are data, not schemas.
+_DATA: Final = frozenset({"enum", "const", "default", "examples", "required"})
+# References to references double a schema each time. A tool whose schema is longer is nothing a model could call.
+_MOST_NODES: Final = 5000
+
+
+def without_references(schema: JsonObject) -> JsonObject:
+    """`schema` with what its references mean in their places.
+
+    Where a schema refers to itself, where a reference leads nowhere, and beyond some thousand parts anything goes: the
+    tool checks its arguments anyway.
+    """
+    return _Document(schema).schema(schema, ("#",))
+
+
+class _Document:
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._nodes = 0
+
+    def schema(self, schema: JsonObject, within: tuple[str, ...]) -> JsonObject:
+        """A schema, `within` the references that led to it."""
+        self._nodes += 1
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            kept = {key: self._keyword(key, value, within) for key, value in schema.items() if key not in _LEFT_OUT}
+            return _with_enum(kept)
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        target = None if reference in within or self._nodes > _MOST_NODES else self._target(reference)
+        return self.schema({**(target or {}), **beside}, (*within, reference))
+
+    def _keyword(self, key: str, value: Json, within: tuple[str, ...]) -> Json:
+        if key in _DATA:
+            return value
+        if key in _NAMING and isinstance(value, dict):
+            return {name: self._value(item, within) for name, item in value.items()}
+        return self._value(value, within)
+
+    def _value(self, value: Json, within: tuple[str, ...]) -> Json:
+        match value:
+            case dict():
+                return self.schema(value, within)
+            case list():
+                return [self._value(item, within) for item in value]
+            case _:
+                return value
+
+    def _target(self, reference: str) -> JsonObject | None:
+        """What a JSON pointer (RFC 6901) into this document points to, if it is a schema."""
+        if not reference.startswith("#/"):
+            return None
+        found: Json = self._root
+        for step in unquote(reference[2:]).split("/"):
+            name = step.replace("~1", "/").replace("~0", "~")
+            match found:
+                case Mapping() if name in found:
+                    found = found[name]
+                case list() if name.isdecimal() and int(name) < len(found):
+                    found = found[int(name)]
+                case _:
+                    return None
+        return found if isinstance(found, dict) else None
+
+
+def _with_enum(schema: JsonObject) -> JsonObject:
+    """`schema` with `const` as an `enum` of one, which says the same: Gemini takes no notice of `const`."""
+    if type(schema.get("const")) not in (str, int, float) or "enum" in schema:
+        return schema
+    return {"enum" if key == "const" else key: [value] if key == "const" else value for key, value in schema.items()}

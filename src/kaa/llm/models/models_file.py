@@ -5,7 +5,7 @@ A mistake costs the provider or the model it is in, never the others, and is tol
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,9 +17,8 @@ from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import Compat, laid_over
 from kaa.llm.former_names import by_current_name
-from kaa.llm.models.ignored_fields import ignored_fields, unknown_fields
 from kaa.llm.models.provider_table import BUILTINS
-from kaa.llm.sampling import Sampling
+from kaa.llm.sampling import OWN_FIELDS, Sampling
 from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
 from kaa.llm.tuning import PromptCache
 
@@ -81,7 +80,7 @@ def load_models_file(path: Path) -> ModelsFile:
     except msgspec.ValidationError as error:
         return ModelsFile({}, (_problem(path, "", error),))
     providers: dict[str, ProviderConfig] = {}
-    problems = [_unsupported(path, fields)] if (fields := [*unknown_fields(file, _File)]) else []
+    problems = [_unsupported(path, fields)] if (fields := [*_unknown_fields(file, _File)]) else []
     for name, entry in by_current_name(entries).items():
         config, wrong = read_provider(path, name, entry)
         problems += wrong
@@ -256,12 +255,12 @@ def _ignored(path: Path | str, name: str, config: ProviderConfig, entry: Mapping
     """What says which fields of a provider have no effect, in one line; nothing if all have one."""
     builtin = BUILTINS.get(name)
     api = config.api or (builtin.api if builtin is not None else None)
-    fields = [*ignored_fields(entry, ProviderConfig, api)]
+    fields = [*_ignored_fields(entry, ProviderConfig, api)]
     for model in config.models:
-        found = ignored_fields(model, _ModelEntry, model.get("api") or api)
+        found = _ignored_fields(model, _ModelEntry, model.get("api") or api)
         fields += [f"models.{model['id']}.{field}" for field in found]
     for model_id, override in config.model_overrides.items():
-        found = ignored_fields(override, _ModelOverride, api)
+        found = _ignored_fields(override, _ModelOverride, api)
         fields += [f"modelOverrides.{model_id}.{field}" for field in found]
     if fields:
         yield _unsupported(f"{path}: providers.{name}", fields)
@@ -276,3 +275,51 @@ def _problem(path: Path | str, place: str, error: msgspec.ValidationError) -> st
     reason, _, inner = str(error).partition(" - at `$")
     where = (place + inner.removesuffix("`")).lstrip(".")
     return f"{path}: {where}: {reason}" if where else f"{path}: {reason}"
+
+
+# pi's fields are those of its schema (`schemas/models.schema.json` of `@earendil-works/pi-coding-agent` 1.5.2).
+
+# Of pi's fields those that permit a request what kaa's requests never have: without them, nothing is missing.
+_PERMISSIONS: Final = frozenset(
+    [
+        "$schema",
+        "supportsOpenAIGrammarTools",
+        "supportsMidConvoSystemMessages",
+        "supportsMidConvoToolAdditions",
+        "supportsMidConvoToolChanges",
+        "supportsMidConvoEffort",
+        "supportsAdditionalTools",
+        "supportsToolSearch",
+        "supportsStrictTools",
+        "supportsMessageThreads",
+    ]
+)
+_ROUTING: Final = ("openRouterRouting", "vercelGatewayRouting")
+_WITHOUT_ROUTING: Final = ("google-generative-ai", "google-vertex")
+_SAMPLING: Final = ("samplingParams", "samplingParamsByThinkingLevel")
+
+
+def _ignored_fields(entry: Mapping[str, Json], shape: type[msgspec.Struct], api: str | None) -> Iterator[str]:
+    """The fields of a provider, a model or an override that have no effect, with their places within it.
+
+    Args:
+        entry: as it is written, and valid.
+        shape: what kaa reads of it.
+        api: the wire format, as far as it is known.
+    """
+    yield from _unknown_fields(entry, shape)
+    compat = entry.get("compat") or {}
+    yield from _unknown_fields(compat, Compat, "compat.")
+    if api in _WITHOUT_ROUTING:
+        yield from (f"compat.{name}" for name in _ROUTING if compat.get(name))
+    for name in _SAMPLING:
+        given = entry.get(name) or {}
+        levels = {f"{name}.": given} if name == _SAMPLING[0] else {f"{name}.{at}.": given[at] for at in given}
+        for place, params in levels.items():
+            yield from (f"{place}{field}" for field in params if field in OWN_FIELDS)
+
+
+def _unknown_fields(entry: Iterable[str], shape: type[msgspec.Struct], place: str = "") -> Iterator[str]:
+    """The fields that kaa does not know, each after `place`."""
+    known = {field.encode_name for field in msgspec.structs.fields(shape)}
+    return (f"{place}{name}" for name in entry if name not in known and name not in _PERMISSIONS)

@@ -31,7 +31,7 @@ class Builtin(NamedTuple):
 
     Attributes:
         base_url: the official address, as the vendor's SDK has it: OpenAI's ends with /v1, Anthropic's does not.
-            `{NAME}` in it stands for the variable NAME; see `kaa.llm.models.placeholders`.
+            `{NAME}` in it stands for the variable NAME; see `kaa.llm.models.keys`.
         key_variables: name and kind of each variable a key may be in, in the order in which they count.
         api: the wire format of models nobody knows; those of the catalogue say their own.
         base_url_variable: the variable that moves the provider, where the vendor's SDK has one.

@@ -4,7 +4,8 @@ What is opaque is kept as pi keeps it, so that either replays the other's sessio
 message's id (and phase) as `{"v":1,"id":…}`, and a call's item id behind its own: `call_1|fc_1`.
 """
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -14,12 +15,132 @@ from kaa.llm import reply_json
 from kaa.llm.failures import ended_early, malformed, refused_answer
 from kaa.llm.http.streaming import ReplyParser
 from kaa.llm.responses.events import EVENTS, ITEMS, RESPONSES, OutputItem, ResponsesEvent, ResponseState, arguments_text
-from kaa.llm.responses.items import ItemKind, OpenItem, OpenItems, kind_of
 from kaa.llm.responses.tool_search import as_function_call
+from kaa.llm.unicode_text import clean
 from kaa.llm.wire import Peer
 
+# Servers name an item by its place in the output, by its id, or not at all; some give all the same place, others the
+# same item ever new ids.
+
+_ItemKind: TypeAlias = Literal["message", "reasoning", "function_call"]
+
+
+class _OpenItem:
+    """An output item, growing until it is complete.
+
+    Attributes:
+        key: of its block.
+        stream: of which kind of events its reasoning consists: a server may send a summary and the whole.
+        part: the part of its reasoning that arrives.
+        call_id: what its function call is known as, once that has begun.
+    """
+
+    def __init__(self, key: int, kind: _ItemKind, index: int | None) -> None:
+        self.key = key
+        self.kind: _ItemKind = kind
+        self.index = index
+        self.complete = False
+        self.stream = ""
+        self.part: int | None = None
+        self.call_id: str | None = None
+        self._pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """What has come of it: text, reasoning or arguments."""
+        return clean("".join(self._pieces))
+
+    def grow(self, piece: str) -> None:
+        """More of it has come."""
+        self._pieces.append(piece)
+
+    def missing(self, whole: str) -> str:
+        """What of `whole`, which is all that the item says, has not come yet.
+
+        Nothing, if something else has come: what was shown cannot be taken back.
+        """
+        text = self.text
+        return whole[len(text) :] if whole.startswith(text) else ""
+
+
+class _OpenItems:
+    """All items of one reply, in the order in which they began. Finding one takes no longer when there are many."""
+
+    def __init__(self) -> None:
+        self._items: list[_OpenItem] = []
+        self._of_kind: dict[_ItemKind, list[_OpenItem]] = {kind: [] for kind in get_args(_ItemKind)}
+        self._oldest: dict[tuple[_ItemKind, str], _OpenItem] = {}  # by name
+        self._newest: dict[tuple[_ItemKind, str], _OpenItem] = {}
+        # The newest last; those that are complete are dropped when they are met.
+        self._growing: dict[_ItemKind, list[_OpenItem]] = {kind: [] for kind in get_args(_ItemKind)}
+        self._growing_at: dict[tuple[_ItemKind, int], list[_OpenItem]] = {}
+
+    def __iter__(self) -> Iterator[_OpenItem]:
+        return iter(self._items)
+
+    def begin(self, kind: _ItemKind, index: int | None) -> _OpenItem:
+        """A new item."""
+        item = _OpenItem(len(self._items) + 1, kind, index)
+        self._items.append(item)
+        self._of_kind[kind].append(item)
+        self._growing[kind].append(item)
+        if index is not None:
+            self._growing_at.setdefault((kind, index), []).append(item)
+        return item
+
+    def name(self, known: _OpenItem, item: OutputItem) -> None:
+        """Learn what `known` is called: llama.cpp gave a call's id only as its `call_id`."""
+        for name in _names(item):
+            place = known.kind, name
+            if known.key <= self._oldest.setdefault(place, known).key:
+                self._oldest[place] = known
+            if known.key >= self._newest.setdefault(place, known).key:
+                self._newest[place] = known
+
+    def growing(self, kind: _ItemKind, event: ResponsesEvent) -> _OpenItem | None:
+        """The item of which `event` brings more."""
+        return self._find(kind, [event.item_id] if event.item_id else [], event.output_index)
+
+    def ended(self, kind: _ItemKind, index: int | None, item: OutputItem) -> _OpenItem | None:
+        """The item that is now complete as `item`."""
+        return self._find(kind, _names(item), index)
+
+    def counted(self, kind: _ItemKind, number: int, item: OutputItem) -> _OpenItem | None:
+        """The item that is the `number`th of its kind, from 0, in the finished reply."""
+        same = self._of_kind[kind]
+        named = self._oldest.get((kind, item.id)) if item.id else None
+        return named or (same[number] if number < len(same) else None)
+
+    def _find(self, kind: _ItemKind, names: list[str], index: int | None) -> _OpenItem | None:
+        called = [self._newest[kind, name] for name in names if (kind, name) in self._newest]
+        named = max(called, key=lambda item: item.key, default=None)
+        # An item of the same name elsewhere, which is complete, is another one.
+        if named is not None and (not named.complete or index in (None, named.index)):
+            return named
+        placed = _last_growing(self._growing_at.get((kind, index), [])) if index is not None else None
+        last = _last_growing(self._growing[kind])
+        if placed is None and last is not None and None in (index, last.index):
+            return last  # without a place it can only be the one that came last
+        return placed
+
+
+def _names(item: OutputItem) -> list[str]:
+    return [name for name in (item.id, item.call_id) if name]
+
+
+def _last_growing(items: list[_OpenItem]) -> _OpenItem | None:
+    while items and items[-1].complete:
+        items.pop()
+    return items[-1] if items else None
+
+
+def _kind_of(item: OutputItem) -> _ItemKind | None:
+    """What kind of item it is; None for kinds kaa did not ask for."""
+    return next((kind for kind in get_args(_ItemKind) if kind == item.type), None)
+
+
 # Events that bring a piece of an item. Reasoning comes as a summary or, from open models, as it is.
-_PIECES: Final[dict[str, ItemKind]] = {
+_PIECES: Final[dict[str, _ItemKind]] = {
     "response.output_text.delta": "message",
     "response.refusal.delta": "message",
     "response.reasoning_summary_text.delta": "reasoning",
@@ -27,7 +148,7 @@ _PIECES: Final[dict[str, ItemKind]] = {
     "response.function_call_arguments.delta": "function_call",
 }
 # Events that repeat what the pieces were; for servers that send no pieces.
-_WHOLES: Final[dict[str, ItemKind]] = {
+_WHOLES: Final[dict[str, _ItemKind]] = {
     "response.output_text.done": "message",
     "response.refusal.done": "message",
     "response.reasoning_summary_text.done": "reasoning",
@@ -43,7 +164,7 @@ class ResponseParser(ReplyParser):
 
     def __init__(self, peer: Peer, call_id_prefix: str = "call") -> None:
         super().__init__(peer, call_id_prefix)
-        self._items = OpenItems()
+        self._items = _OpenItems()
         self._reasoning: dict[int, dict[str, Json]] = {}  # items by key that came without what is encrypted
         self._call_ids: set[str] = set()
         self._stop_reason: StopReason | None = None
@@ -98,7 +219,7 @@ class ResponseParser(ReplyParser):
     def _inform(self, response: ResponseState) -> None:
         self._report(response.id, response.model, response.usage.counted() if response.usage else None)
 
-    def _grow(self, kind: ItemKind, event: ResponsesEvent, stream: str) -> None:
+    def _grow(self, kind: _ItemKind, event: ResponsesEvent, stream: str) -> None:
         piece = arguments_text(event.delta)
         item = self._items.growing(kind, event)
         if item is None:  # its beginning never came
@@ -112,7 +233,7 @@ class ResponseParser(ReplyParser):
             item.stream, item.part = stream, event.part
         self._send(item, piece)
 
-    def _fill(self, kind: ItemKind, event: ResponsesEvent) -> None:
+    def _fill(self, kind: _ItemKind, event: ResponsesEvent) -> None:
         """Take a part of an item, or its arguments, as a whole, unless its pieces came."""
         item = self._items.growing(kind, event)
         if item is None or item.complete:
@@ -123,7 +244,7 @@ class ResponseParser(ReplyParser):
             self._send(item, arguments_text(event.text or event.refusal))
 
     def _begin(self, item: OutputItem, index: int | None) -> None:
-        kind = kind_of(item)
+        kind = _kind_of(item)
         if kind is None:
             return
         begun = self._items.begin(kind, index)
@@ -133,12 +254,12 @@ class ResponseParser(ReplyParser):
 
     def _complete(self, raw: msgspec.Raw, index: int | None) -> None:
         item = self._item(raw)
-        kind = kind_of(item)
+        kind = _kind_of(item)
         if kind is not None:
             known = self._items.ended(kind, index, item) or self._items.begin(kind, index)
             self._close(known, item, raw)
 
-    def _close(self, known: OpenItem, item: OutputItem, raw: msgspec.Raw) -> None:
+    def _close(self, known: _OpenItem, item: OutputItem, raw: msgspec.Raw) -> None:
         """`known` has become `item`."""
         if known.complete:
             return
@@ -153,16 +274,16 @@ class ResponseParser(ReplyParser):
             self._buffer.text(known.key, "", _json({"v": 1, "id": item.id, **phase}))
         self._end(known)
 
-    def _keep_reasoning(self, known: OpenItem, item: dict[str, Json]) -> None:
+    def _keep_reasoning(self, known: _OpenItem, item: dict[str, Json]) -> None:
         if not item.get("encrypted_content"):
             self._reasoning[known.key] = item
         self._buffer.thinking(known.key, "", _json(item))
 
-    def _end(self, known: OpenItem) -> None:
+    def _end(self, known: _OpenItem) -> None:
         known.complete = True
         self._buffer.add(BlockEnd(known.key))
 
-    def _start_call(self, known: OpenItem, item: OutputItem) -> None:
+    def _start_call(self, known: _OpenItem, item: OutputItem) -> None:
         if known.kind != "function_call" or known.call_id is not None:
             return
         call_id = item.call_id or item.id or ""
@@ -174,7 +295,7 @@ class ResponseParser(ReplyParser):
         self._buffer.add(CallChunkStart(known.key, full_id, item.name or ""))
         self._buffer.arguments(known.key, known.text)
 
-    def _send(self, known: OpenItem, piece: str) -> None:
+    def _send(self, known: _OpenItem, piece: str) -> None:
         if not piece:
             return
         known.grow(piece)
@@ -209,10 +330,10 @@ class ResponseParser(ReplyParser):
 
         Some servers send no events at the end of an item, and Azure may give what is encrypted only here.
         """
-        counted: dict[ItemKind, int] = {}
+        counted: dict[_ItemKind, int] = {}
         for raw in output:
             item = self._item(raw)
-            kind = kind_of(item)
+            kind = _kind_of(item)
             if kind is None:
                 continue
             number = counted.get(kind, 0)
