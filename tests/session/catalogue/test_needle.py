@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kaa.session.catalogue.matching import exactly
-from kaa.session.catalogue.needle import Needle
+from kaa.session.catalogue.searching import Needle
 
 _CHARACTERS = 'abAB01 _."\\/\n\t\0<é É äÄß привет ПР 中文\U0001f40d'
 _TEXTS = st.text(_CHARACTERS, max_size=12)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from kaa.session.errors import SessionWriteError
-from kaa.session.file.disk_sync import DiskSync
+from kaa.session.file.append_file import DiskSync
 
 _NOT_OPEN = 2**30  # more than a process may have open
 

@@ -18,11 +18,65 @@ from kaa.session.catalogue.database import in_memory, is_circumstance, open_data
 from kaa.session.catalogue.digest import SessionDigest
 from kaa.session.catalogue.matching import Query
 from kaa.session.catalogue.places import SessionFile, SessionRoot, session_files
-from kaa.session.catalogue.reading import Reading, read_file
 from kaa.session.catalogue.records import SearchHit, SessionOrigin, SessionScope, SessionSummary, UsageRow
 from kaa.session.catalogue.searching import find
 from kaa.session.errors import NotASessionError, SessionReadError
+from kaa.session.file.file_store import HEADER_BYTES, find_header
 from kaa.session.naming import folder_name, is_same_directory, unix_milliseconds
+
+_READ_BUFFER_BYTES = 256 * 1024
+# That a file only grew is believed if what stood before its old end still stands there.
+_TAIL_BYTES = 160
+
+
+class _Reading(NamedTuple):
+    """What is known of a file.
+
+    Attributes:
+        digest: of its lines; None if it is no session.
+        end: the offset in bytes up to which lines are in the digest. A last line without a line feed waits.
+        tail: what stands before `end`.
+    """
+
+    digest: SessionDigest | None
+    end: int
+    tail: bytes
+
+
+def _read_file(file: SessionFile, known: _Reading | None = None) -> _Reading:
+    """Read a file, or what it has grown by.
+
+    Args:
+        file: which.
+        known: what an earlier reading gave, whose digest is continued.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open(file.path, "rb", buffering=_READ_BUFFER_BYTES) as lines:
+        if known is None or not _only_grew(lines.fileno(), known):
+            header = find_header(os.pread(lines.fileno(), HEADER_BYTES, 0))
+            if header is None:
+                return _Reading(None, 0, b"")
+            known = _Reading(SessionDigest.of(header), 0, b"")
+        digest, end = known.digest, known.end
+        assert digest is not None
+        lines.seek(end)
+        recent = known.tail
+        for line in lines:
+            if not line.endswith(b"\n"):
+                break
+            digest.add(line)
+            end += len(line)
+            recent = line if len(line) >= _TAIL_BYTES else (recent + line)[-_TAIL_BYTES:]
+    return _Reading(digest, end, recent[-_TAIL_BYTES:])
+
+
+def _only_grew(descriptor: int, known: _Reading) -> bool:
+    if known.digest is None:
+        return False
+    return os.pread(descriptor, len(known.tail), known.end - len(known.tail)) == known.tail
+
 
 Progress = Callable[[int, int], None]
 _T = TypeVar("_T")
@@ -57,8 +111,8 @@ class _Known(NamedTuple):
     def is_current(self, file: SessionFile) -> bool:
         return (self.inode, self.size, self.mtime_ns) == (file.inode, file.size, file.mtime_ns)
 
-    def reading(self) -> Reading:
-        return Reading(_DIGEST.decode(self.digest) if self.digest is not None else None, self.read_to, self.tail)
+    def reading(self) -> _Reading:
+        return _Reading(_DIGEST.decode(self.digest) if self.digest is not None else None, self.read_to, self.tail)
 
 
 class Catalogue:
@@ -105,7 +159,7 @@ class Catalogue:
             pi_s = any(root.origin == "pi" and path.is_relative_to(root.path) for root in self._roots)
             origin: SessionOrigin = "pi" if pi_s else "kaa"
             file = SessionFile.of(str(path), origin, status)
-            digest = read_file(file).digest
+            digest = _read_file(file).digest
         except OSError as error:
             raise SessionReadError(path, error) from error
         if digest is None:
@@ -176,7 +230,7 @@ class Catalogue:
             row = known.get(file.path)
             before = row.reading() if row is not None else None
             with contextlib.suppress(OSError):  # it may have gone, or may not be read
-                readings.append((file, read_file(file, before)))
+                readings.append((file, _read_file(file, before)))
         with transaction(self._database):
             for file, reading in readings:
                 row = known.get(file.path)
@@ -184,7 +238,7 @@ class Catalogue:
                     continue  # another process has read it meanwhile
                 self._keep(file, reading)
 
-    def _keep(self, file: SessionFile, reading: Reading) -> None:
+    def _keep(self, file: SessionFile, reading: _Reading) -> None:
         digest = reading.digest
         self._database.execute(
             _KEEP,

@@ -16,16 +16,136 @@ from typing import BinaryIO
 
 import msgspec
 
+from kaa import __version__
 from kaa.core.messages import Json
 from kaa.session.entries import SessionHeader
 from kaa.session.export.agents import Beginning, ExportedAgent, agent_session, agents_in, redacted
 from kaa.session.export.outline import row_of
-from kaa.session.export.page_index import Indexer, PageAgent, PageIndex
 from kaa.session.export.selection import ExportSelection, Picked, pick, picked, redacted_object, remarks
 from kaa.session.export.source import SessionSource
 from kaa.session.export.totals import Totals
 from kaa.session.file.jsonl import encode_object
 from kaa.session.naming import unix_milliseconds
+from kaa.session.tree import Node
+
+
+class _PageRow(msgspec.Struct, array_like=True):
+    """An entry in the index. `parent` and `owner` are positions, -1 for none; `time` is in Unix milliseconds.
+
+    `parent`: of the first entry of the agent with the number n, -2 - n.
+    `owner`: of a tool's result, the reply that called the tool.
+    """
+
+    id: str
+    parent: int
+    kind: str
+    preview: str
+    time: int
+    owner: int
+
+
+class _PageAgent(msgspec.Struct, rename="camel"):
+    """An agent. Its entries follow those of the conversation.
+
+    Attributes:
+        outcome: how it ended.
+        problem: what is missing of its session.
+        first: the position of its first entry; that of the next agent's if it has none.
+        leaf: the position of its last entry, -1 if there are none.
+        begun: where it began or went on: positions of entries, and ids of calls in them; without a call, of the entry
+            that says so.
+    """
+
+    id: str
+    task: str
+    outcome: str
+    problem: str
+    first: int
+    leaf: int = -1
+    begun: list[tuple[int, str]] = msgspec.field(default_factory=list)
+
+
+class _PageIndex(msgspec.Struct, rename="camel"):
+    """What the viewer reads first.
+
+    Attributes:
+        starts: the position of the first entry of each piece.
+        leaf: the position of the entry that the session goes on from, -1 if it is empty.
+        labels: by position.
+    """
+
+    title: str
+    header: dict[str, Json]
+    generator: str = f"kaa {__version__}"
+    totals: Totals = msgspec.field(default_factory=Totals)
+    leaf: int = -1
+    rows: list[_PageRow] = msgspec.field(default_factory=list)
+    starts: list[int] = msgspec.field(default_factory=list)
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    agents: list[_PageAgent] = msgspec.field(default_factory=list)
+
+
+class _Indexer:
+    """Makes the index while the entries pass by."""
+
+    def __init__(self, index: _PageIndex) -> None:
+        self._index = index
+        self._calls: list[tuple[str, ...]] = []
+        self.begin(-1, index.totals)
+
+    def begin(self, root: int, totals: Totals) -> None:
+        """The entries of another session follow. `root`: what stands for the parent of its first ones."""
+        self._root = root
+        self._totals = totals
+        self._positions: dict[int, int] = {}  # by identity of the node: damaged files have ids twice
+        self._by_id: dict[str, int] = {}
+
+    def add(self, entry: Picked) -> None:
+        """Note the next entry."""
+        row = row_of(entry.fields)
+        parent = self.nearest(entry.node.parent)
+        owner = self.owner(row.calls[0], parent) if row.kind == "tool" else -1
+        time = unix_milliseconds(str(entry.fields.get("timestamp")))
+        self._positions[id(entry.node)] = self._by_id[entry.node.id] = len(self._index.rows)
+        above = parent if parent >= 0 else self._root
+        self._index.rows.append(_PageRow(entry.node.id, above, row.kind, row.preview, time, owner))
+        self._calls.append(row.calls)
+        self._totals.add(entry.fields)
+        self.label(entry.fields)
+
+    def nearest(self, node: Node | None) -> int:
+        """The position of an entry, or of the nearest before it that is in the page; -1 if there is none."""
+        while node is not None:
+            if (position := self._positions.get(id(node))) is not None:
+                return position
+            node = node.parent
+        return -1
+
+    def owner(self, call_id: str, position: int) -> int:
+        """Results follow their reply, with other results, agents and settings between. Ids of calls repeat."""
+        while position >= 0 and self._index.rows[position].kind in ("tool", "setting", "remark", "agent", "other"):
+            position = self._index.rows[position].parent
+        return position if position >= 0 and call_id in self._calls[position] else -1
+
+    def caller(self, agent: _PageAgent, end: int, call_id: str, time: int) -> int:
+        """The position of the last reply of an agent until a time that has this call; -1 if there is none."""
+        found = -1
+        for position in range(agent.first, end):
+            row = self._index.rows[position]
+            if row.kind == "assistant" and row.time <= time and call_id in self._calls[position]:
+                found = position
+        return found
+
+    def label(self, fields: dict[str, Json]) -> None:
+        """Note a label, if this is one."""
+        target = fields.get("targetId")
+        if fields.get("type") != "label" or not isinstance(target, str) or target not in self._by_id:
+            return
+        position, label = str(self._by_id[target]), fields.get("label")
+        self._index.labels.pop(position, None)
+        if isinstance(label, str) and label:
+            self._index.labels[position] = label
+
 
 # Parsing one takes some milliseconds, and a session of 100 MB has some hundred.
 _PIECE_BYTES = 256 * 1024
@@ -73,7 +193,7 @@ def write_page(source: SessionSource, selection: ExportSelection, out: BinaryIO)
     before, after = _asset("viewer.html").split("{session}")
     before = before.replace("{policy}", _policy(style, script)).replace("{style}", style)
     out.write(before.replace("{title}", html.escape(title.translate(_VISIBLE))).encode("utf-8", "replace"))
-    index = PageIndex(title, _header(source, selection))
+    index = _PageIndex(title, _header(source, selection))
     _write_entries(source, selection, out, index)
     out.write(b'<script type="application/json" id="index">' + embed(_encode(index)) + b"</script>\n")
     out.write(after.replace("{script}", script).encode())
@@ -107,7 +227,7 @@ def title_of(source: SessionSource, selection: ExportSelection) -> str:
 class _Pieces:
     """Writes entries into pieces."""
 
-    def __init__(self, out: BinaryIO, index: PageIndex) -> None:
+    def __init__(self, out: BinaryIO, index: _PageIndex) -> None:
         self._out = out
         self._index = index
         self._piece: list[bytes] = []
@@ -132,8 +252,8 @@ class _Pieces:
         self._piece, self._size = [], 0
 
 
-def _write_entries(source: SessionSource, selection: ExportSelection, out: BinaryIO, index: PageIndex) -> None:
-    indexer, pieces = Indexer(index), _Pieces(out, index)
+def _write_entries(source: SessionSource, selection: ExportSelection, out: BinaryIO, index: _PageIndex) -> None:
+    indexer, pieces = _Indexer(index), _Pieces(out, index)
     for entry in pick(source, selection):
         indexer.add(entry)
         pieces.add(entry)
@@ -157,16 +277,16 @@ def _write_agent(
     source: SessionSource,
     selection: ExportSelection,
     agent: ExportedAgent,
-    indexer: Indexer,
+    indexer: _Indexer,
     pieces: _Pieces,
-    index: PageIndex,
+    index: _PageIndex,
 ) -> None:
     branch = msgspec.structs.replace(selection, all_branches=False)
     totals = Totals()
     task = redacted(agent.beginnings[0].begun.task, selection)
     indexer.begin(-2 - len(index.agents), totals)
     with agent_session(source, agent.id) as (session, problem):
-        shown = PageAgent(agent.id, task, redacted(agent.outcome, selection), problem, len(index.rows))
+        shown = _PageAgent(agent.id, task, redacted(agent.outcome, selection), problem, len(index.rows))
         index.agents.append(shown)
         for entry in pick(session, branch) if session is not None else ():
             indexer.add(entry)
@@ -175,7 +295,7 @@ def _write_agent(
     index.totals.add_agent(totals)
 
 
-def _begun_at(beginning: Beginning, position: int, indexer: Indexer, index: PageIndex) -> tuple[int, str]:
+def _begun_at(beginning: Beginning, position: int, indexer: _Indexer, index: _PageIndex) -> tuple[int, str]:
     """Where an agent is shown: the entry with the call that began it; else the one that says that it began."""
     begun = beginning.begun
     owner = -1
@@ -193,7 +313,7 @@ def _write_piece(out: BinaryIO, piece: list[bytes]) -> None:
     out.write(b'<script type="application/json" class="piece">[' + b",\n".join(piece) + b"]</script>\n")
 
 
-def _encode(value: "PageIndex | dict[str, Json]") -> bytes:
+def _encode(value: "_PageIndex | dict[str, Json]") -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:  # unpaired surrogates

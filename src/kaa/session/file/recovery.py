@@ -8,12 +8,35 @@ import contextlib
 from collections.abc import Container, Iterable
 from pathlib import Path
 
-from kaa.core.events import ToolExecutionUpdate
-from kaa.core.messages import TextContent, ToolResultMessage
+import msgspec
+
+from kaa.core.events import (
+    AssistantMessageEvent,
+    ReplyDone,
+    ReplyFailed,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolExecutionUpdate,
+)
+from kaa.core.messages import (
+    AssistantContent,
+    AssistantMessage,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+)
+from kaa.core.partial_json import PartialJson
 from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionReadError
 from kaa.session.file.journal import JournalRecord, JournalTail, ReplyBegun, ToolBegun, read_journal, rewritten_path
-from kaa.session.file.partial_reply import PartialReply
 
 INTERRUPTED_REPLY = "kaa was interrupted during this reply; this is what had arrived"
 _INTERRUPTED_TOOL = "[kaa was interrupted while this ran; it may or may not have had its effects]"
@@ -41,11 +64,11 @@ def recover_entries(path: Path, known: Container[str]) -> list[MessageEntry]:
 def _reply_entries(records: Iterable[JournalRecord], known: Container[str]) -> list[MessageEntry]:
     """The last reply; one before it was given up for it."""
     entry_id = ""
-    reply: PartialReply | None = None
+    reply: _PartialReply | None = None
     for record in records:
         match record:
             case ReplyBegun():
-                entry_id, reply = record.entry_id, PartialReply(record.message)
+                entry_id, reply = record.entry_id, _PartialReply(record.message)
             case ToolBegun() | ToolExecutionUpdate():
                 continue
             case _ if reply is not None:
@@ -88,3 +111,60 @@ def discard_journal(path: Path) -> None:
     for leftover in (path, rewritten_path(path)):
         with contextlib.suppress(OSError):
             leftover.unlink(missing_ok=True)
+
+
+_INTERRUPTED_CALL = "the arguments are not complete: kaa was interrupted"
+
+
+class _PartialReply:
+    """Puts a reply that broke off together from the events that were shown of it.
+
+    Args:
+        begun: the message as it was when the reply began: without content.
+    """
+
+    def __init__(self, begun: AssistantMessage) -> None:
+        self._begun = begun
+        self._texts: dict[int, list[str]] = {}
+        self._thinking: dict[int, list[str]] = {}
+        self._calls: dict[int, ToolCallStart] = {}
+        self._arguments: dict[int, list[str]] = {}
+        self._whole_calls: dict[int, ToolCall] = {}
+
+    def add(self, event: AssistantMessageEvent) -> None:
+        """Take the next event."""
+        match event:
+            case TextDelta(index, delta):
+                self._texts.setdefault(index, []).append(delta)
+            case ThinkingDelta(index, delta):
+                self._thinking.setdefault(index, []).append(delta)
+            case ToolCallStart(index):
+                self._calls[index] = event
+            case ToolCallDelta(index, delta):
+                self._arguments.setdefault(index, []).append(delta)
+            case ToolCallEnd(index, call):
+                self._whole_calls[index] = call
+            case TextStart() | TextEnd() | ThinkingStart() | ThinkingEnd() | ReplyDone() | ReplyFailed():
+                pass
+
+    def message(self, error: str) -> AssistantMessage | None:
+        """The aborted message as far as it came; None if nothing of it was shown."""
+        indices = sorted({*self._texts, *self._thinking, *self._calls, *self._whole_calls})
+        content = tuple(self._block(index) for index in indices)
+        if not content:
+            return None
+        return msgspec.structs.replace(self._begun, content=content, stop_reason="aborted", error_message=error)
+
+    def _block(self, index: int) -> AssistantContent:
+        if index in self._texts:
+            return TextContent("".join(self._texts[index]))
+        if index in self._thinking:
+            return ThinkingContent("".join(self._thinking[index]))
+        if index in self._whole_calls:
+            return self._whole_calls[index]
+        return self._unfinished_call(self._calls[index], "".join(self._arguments.get(index, ())))
+
+    def _unfinished_call(self, start: ToolCallStart, arguments: str) -> ToolCall:
+        partial = PartialJson()
+        partial.feed(arguments)
+        return ToolCall(start.id, start.name, partial.value, None if partial.complete else _INTERRUPTED_CALL)
