@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kaa.tui.rows import Rows
+from kaa.tui.alternate_screen import Rows
 from kaa.tui.width import fit, plain
 from tests.support.screen import Screen
 

@@ -21,7 +21,7 @@ import os, signal, subprocess, sys
 from kaa.tui.events import Key
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
-from kaa.tui.terminal_input import TerminalInput
+from kaa.tui.application import TerminalInput
 
 reactor = Reactor()
 terminal = Terminal()

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from kaa.tui.application import TerminalInput
 from kaa.tui.clipboard import Clipboard
 from kaa.tui.device import Device
 from kaa.tui.events import Event, Key, Paste, TerminalReply
 from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
-from kaa.tui.terminal_input import TerminalInput
 
 _MARK = b"<mark>"
 _ENVIRONMENT = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}

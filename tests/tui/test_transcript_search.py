@@ -1,5 +1,5 @@
 from kaa.tui.document import Document
-from kaa.tui.transcript_search import SearchMatch, TranscriptSearch
+from kaa.tui.search_bar import SearchMatch, TranscriptSearch
 from kaa.tui.viewport import Position, Viewport
 from tests.tui.blocks import Dock, LinesBlock
 

@@ -15,7 +15,7 @@ from kaa.tui.completion_sources import (
     PathCompletion,
     beginning_with,
 )
-from kaa.tui.components.completion_menu import CompletionMenu
+from kaa.tui.components.completer import CompletionMenu
 from kaa.tui.components.editor import Editor
 from kaa.tui.events import Paste
 from kaa.tui.fuzzy import FuzzyIndex

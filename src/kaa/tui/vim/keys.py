@@ -7,13 +7,12 @@ from kaa.tui.completion import CompletionSource
 from kaa.tui.components.editor import Editor
 from kaa.tui.context import Context
 from kaa.tui.editing import movement
+from kaa.tui.editing.buffer import Buffer
 from kaa.tui.editing.movement import line_end, line_start
 from kaa.tui.events import Input, Key
 from kaa.tui.vim.command_line import CommandLine
-from kaa.tui.vim.edits import Edits
+from kaa.tui.vim.edits import Edits, text_object
 from kaa.tui.vim.motions import MOTIONS, Find, Motion, Span, first_word_of_line, line_number, word_span
-from kaa.tui.vim.objects import text_object
-from kaa.tui.vim.selection import VisualSelection
 
 Mode = Literal["insert", "normal", "visual", "visual line", "command"]
 
@@ -62,7 +61,7 @@ class Vim:
         self._buffer = editor.buffer
         self._edits = Edits(self._buffer)
         self._found: Find | None = None  # what was looked for in the line last
-        self._selection = VisualSelection(self._buffer)
+        self._selection = _VisualSelection(self._buffer)
         self._inserted_at = 0
         self._steps = 0  # that could be undone when the change began
         self._typed = ""  # of the command that is being typed or carried out
@@ -320,3 +319,47 @@ class Vim:
 
         self._editor.open_prompt(CommandLine(self._context, self.command_sources, self.entered_commands(), end))
         self._enter("command")
+
+
+class _VisualSelection:
+    """Characters of a buffer.
+
+    Attributes:
+        head: the character that motions start from.
+        linewise: whole lines are selected.
+    """
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self._anchor = 0
+        self.head = 0
+        self.linewise = False
+
+    def begin(self, *, linewise: bool) -> None:
+        """Select the character that the caret is on, or its line."""
+        self._anchor = self.head = self._buffer.caret
+        self.linewise = linewise
+
+    def swap(self) -> None:
+        """Let motions move the other end."""
+        self._anchor, self.head = self.head, self._anchor
+
+    def take(self, span: Span) -> None:
+        """Select a span that is not empty."""
+        self._anchor, self.head = span.start, movement.left(self._buffer.text, span.end)
+
+    @property
+    def span(self) -> Span:
+        """What is selected, as operators take it."""
+        start, end = sorted((self._anchor, self.head))
+        return Span(start, end if self.linewise else movement.right(self._buffer.text, end), self.linewise)
+
+    def show(self) -> None:
+        """Let the buffer have it selected."""
+        text, (start, end, linewise) = self._buffer.text, self.span
+        if linewise:
+            start, end = line_start(text, start), line_end(text, end)
+        if self._anchor <= self.head:
+            self._buffer.select(start, end)
+        else:
+            self._buffer.select(end, start)
