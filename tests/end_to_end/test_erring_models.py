@@ -16,7 +16,7 @@ from benchmarks.lab.measures import TRIALS, Trial, run_trial
 from benchmarks.lab.playbooks import PLAYBOOKS, TASKS, Playbook
 from kaa.core.messages import Json, UserMessage
 from kaa.ext.features import Features
-from kaa.frontends.lab.stand_in_home import furnish
+from kaa.frontends.lab.attempt import furnish
 from kaa.frontends.lab.tasks import read_tasks
 from kaa.frontends.lab.variants import every_measure_off
 from kaa.shell.home import Home

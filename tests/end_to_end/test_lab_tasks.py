@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.lab.checking import Finding, check_all
+from kaa.frontends.lab.command import Finding, check_all
 from kaa.frontends.lab.scene import Scene
 from kaa.frontends.lab.tasks import Task, read_tasks
 from kaa.shell.home import Home

@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 import msgspec
 
@@ -20,7 +20,6 @@ from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.failures import FAILURES, USAGE_ERRORS
 from kaa.frontends.interruption import run_to_exit_code
-from kaa.frontends.piped_input import piped_input
 from kaa.frontends.terminal_commands import why_not_here
 from kaa.host.log import LOG
 from kaa.host.prints import prints_on_stderr
@@ -37,6 +36,7 @@ from kaa.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
     from kaa.ext.display import DisplayKind, DisplayUpdate
+
 
 # How long a run that is done waits for servers that it is the first to list.
 _LISTING_SECONDS = 1.0
@@ -163,7 +163,7 @@ async def _open(
     """What is to be said, what was chosen for the conversation in which to say it, and that."""
     try:
         first, rest = await compose(
-            command_line.messages, await piped_input(sys.stdin), workspace, _warning_of_secrets(output)
+            command_line.messages, await _piped_input(sys.stdin), workspace, _warning_of_secrets(output)
         )
         options = command_line.conversation_options()
         # Nobody watches this run: of what the user trusted before, only instructions that are still the same hold.
@@ -252,3 +252,62 @@ async def _submit_all(messages: list[UserMessage], work: WorkQueue, output: Outp
         if (end := await work.settled()) is not None and end.reason != "done":
             return of_reason(end.reason)
     return ExitCode.DONE
+
+
+# How long piped input may stay silent before the user is told that we wait for it.
+_SILENT_WAIT_SECONDS = 2.0
+
+_PIECE_BYTES = 64 * 1024
+
+
+async def _piped_input(stdin: TextIO) -> str:
+    """What comes in, to its end; nothing when a person sits at the keyboard.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if stdin.isatty():
+        return ""
+    content = await _read_to_end(stdin.fileno())
+    return content.decode("utf-8", errors="replace")
+
+
+async def _read_to_end(descriptor: int) -> bytes:
+    loop = asyncio.get_running_loop()
+    received = bytearray()
+    ended = loop.create_future()
+
+    def take() -> None:
+        hint.cancel()
+        try:
+            piece = os.read(descriptor, _PIECE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            loop.remove_reader(descriptor)
+            ended.set_exception(error)
+            return
+        received.extend(piece)
+        if not piece:
+            loop.remove_reader(descriptor)
+            ended.set_result(None)
+
+    hint = loop.call_later(_SILENT_WAIT_SECONDS, _say_what_we_wait_for)
+    try:
+        loop.add_reader(descriptor, take)
+        await ended
+    except PermissionError:  # files and /dev/null cannot be waited for: they are always ready
+        return _read_file(descriptor)
+    finally:
+        hint.cancel()
+        loop.remove_reader(descriptor)
+    return bytes(received)
+
+
+def _read_file(descriptor: int) -> bytes:
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read()
+
+
+def _say_what_we_wait_for() -> None:
+    sys.stderr.write("kaa: waiting for standard input to end (</dev/null if there is none to come)\n")

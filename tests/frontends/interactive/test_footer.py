@@ -1,7 +1,7 @@
 import pytest
 
+from kaa.frontends.interactive.event_presenter import network_in_short
 from kaa.frontends.interactive.footer import Footer, FooterState, short_count
-from kaa.frontends.interactive.status_view import network_in_short
 from kaa.tui.context import Context, Size
 from kaa.tui.keymap import Keymap
 from kaa.tui.palette import Palette, Theme

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.lab.stand_in_home import furnish
+from kaa.frontends.lab.attempt import furnish
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 

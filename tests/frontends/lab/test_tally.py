@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kaa.frontends.lab.tally import Tally, tally_of
+from kaa.frontends.lab.attempt import Tally, tally_of
 
 USAGE = {"input": 10, "output": 5, "cacheRead": 100, "cacheWrite": 1, "cost": {"total": 0.5}}
 

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import kaa
 from kaa.core.messages import UserMessage
-from kaa.frontends.interactive.changelog import changelog
 from kaa.frontends.interactive.commands import CommandView, Complete, UiCommand
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
@@ -16,6 +17,7 @@ from kaa.frontends.interactive.shortcuts import double_clear, double_escape
 if TYPE_CHECKING:
     from kaa.frontends.interactive.selectors.agents import AgentsDialog
     from kaa.frontends.interactive.ui import InteractiveUI
+
 
 _Action = Callable[[], None]
 
@@ -81,7 +83,7 @@ class Actions:
             UiCommand(
                 "changelog",
                 "Show what is new in kaa",
-                lambda _: self._ui.presenter.show_document(changelog()),
+                lambda _: self._ui.presenter.show_document(_changelog()),
                 is_independent=True,
             ),
             UiCommand(
@@ -288,3 +290,18 @@ class Actions:
 def _among(words: Iterable[str]) -> Complete:
     """Completes one of some words."""
     return lambda typed: [(word, "") for word in words if word.startswith(typed)]
+
+
+_CHANGELOG = "CHANGELOG.md"
+
+
+def _changelog() -> str:
+    """The changelog, as Markdown."""
+    package = Path(kaa.__file__).parent
+    # In an installed kaa it lies in the package, in a checkout at its root.
+    for folder in (package, package.parent.parent):
+        try:
+            return (folder / _CHANGELOG).read_text("utf-8")
+        except OSError:
+            continue
+    return "This installation of kaa does not include the changelog."

@@ -11,9 +11,9 @@ from kaa.ext.errors import CommandError
 from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.attention import Attention
+from kaa.frontends.interactive.footer import FooterState, short_path
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.result import NavigationResult, restored_files
-from kaa.frontends.interactive.status_view import footer_state
 from kaa.frontends.interactive.transcript.notices import NoticeKind
 from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
 from kaa.session.errors import SessionWriteError
@@ -173,7 +173,7 @@ class EventPresenter:
 
     def _refresh_footer(self) -> None:
         if self._status is not None:
-            self._main_view.footer.state = footer_state(self._status, self._head, self._mode)
+            self._main_view.footer.state = _footer_state(self._status, self._head, self._mode)
             self._main_view.mark_editor()
             self._main_view.app.refresh()
 
@@ -187,3 +187,57 @@ def _is_newest(session: Path) -> bool:
             return all(other.stat().st_mtime_ns <= written for other in others)
     except OSError:
         return False
+
+
+_HASH_CHARACTERS = 8
+
+
+def _footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
+    """What the footer shows.
+
+    Args:
+        status: of the conversation.
+        head: what is checked out.
+        mode: of the editor, empty if it has none.
+    """
+    total, context = status.usage.total, status.usage.context
+    return FooterState(
+        directory=short_path(status.cwd),
+        branch="" if head is None else f"at {head.name[:_HASH_CHARACTERS]}" if head.detached else head.name,
+        session_name=status.session_name or "",
+        model=status.model.name,
+        thinking=status.model.thinking,
+        tokens_in=total.usage.input,
+        tokens_out=total.usage.output,
+        cache_read=total.usage.cache_read,
+        cache_write=total.usage.cache_write,
+        turn_tokens=status.usage.turn.usage.output,
+        cache_hits=total.cache_hit_rate,
+        cost=total.cost,
+        context_used=context.tokens,
+        context_window=context.window,
+        permissions=status.mode,
+        unsafe=_unsafe(status),
+        network="" if status.sandbox is None else network_in_short(status.sandbox.network),
+        jobs=status.jobs,
+        beside=status.beside,
+        ports=status.ports,
+        checkpoints_problem=status.checkpoints_problem or "",
+        mode=mode,
+    )
+
+
+def network_in_short(state: str) -> str:
+    """The state of the network; a list of hosts as their number."""
+    parts = state.split(",")
+    is_list = len(parts) > 1 and all("." in part and "/" not in part for part in parts)
+    return f"{len(parts)} hosts" if is_list else state
+
+
+def _unsafe(status: Status) -> str:
+    """That nothing holds the tools; empty if something does, or nothing needs to."""
+    if status.sandbox_problem is not None:
+        return "no sandbox"
+    if status.sandbox is None or status.sandbox.confined:
+        return ""
+    return "full access" if status.sandbox.mode == "full-access" else "no sandbox"

@@ -2,34 +2,114 @@
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kaa import __version__
 from kaa.frontends.interactive.footer import Footer, FooterState, short_path
 from kaa.frontends.interactive.keybindings import load_keybindings
-from kaa.frontends.interactive.surface import MakeSurface
 from kaa.frontends.interactive.themes import ThemeLibrary
 from kaa.frontends.interactive.transcript.header import StartHeader
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
-from kaa.frontends.interactive.widgets import WidgetArea
 from kaa.frontends.interactive.working import QueuedMessages, StatusLine, WorkingLine
 from kaa.host.process import current_directory
 from kaa.shell.preferences import Preferences, load_preferences
 from kaa.tui.application import Application
 from kaa.tui.component import Component
+from kaa.tui.components.display import Display
 from kaa.tui.components.editor import Editor
 from kaa.tui.components.stack import Spacer, Stack
 from kaa.tui.context import ASCII, Context, Glyphs
 from kaa.tui.document import Document
+from kaa.tui.events import Event, Input, Mouse
 from kaa.tui.key_notation import show_key
 from kaa.tui.keymap import Keymap
 from kaa.tui.palette import Palette
 from kaa.tui.reactor import Reactor
+from kaa.tui.style import paint
 from kaa.tui.terminal import Terminal
 
 if TYPE_CHECKING:
     from kaa.ext.display import DisplayKind
     from kaa.frontends.interactive.dialogs.frame import DialogFrame
+
+
+class Surface(Protocol):
+    """Shows the document, and hands over what is typed.
+
+    Attributes:
+        terminal: of the user.
+        reactor: the loop of this thread.
+        on_events: gets what is typed, in batches.
+        on_gone: called when the terminal was closed.
+        on_copy: takes what was selected with the mouse.
+        is_looking: whether another document is shown than the main view's.
+        rebuilds: whether a change of the width lays out anew what has left the screen.
+    """
+
+    terminal: Terminal
+    reactor: Reactor
+    on_events: Callable[[Sequence[Event]], object]
+    on_gone: Callable[[], object]
+    on_copy: Callable[[str], object]
+    is_looking: bool
+    rebuilds: bool
+
+    @property
+    def is_fullscreen(self) -> bool:
+        """Whether the full screen is used."""
+        ...
+
+    def start(self) -> None:
+        """Show what there is."""
+        ...
+
+    def stop(self) -> None:
+        """Give the terminal back."""
+        ...
+
+    def refresh(self) -> None:
+        """Something is different: show it soon."""
+        ...
+
+    def repaint(self, *, clear_scrollback: bool = False) -> None:
+        """Show everything anew."""
+        ...
+
+    def repaint_all(self) -> None:
+        """Everything looks different now."""
+        ...
+
+    def suspend(self) -> None:
+        """Stop the process."""
+        ...
+
+    def run_elsewhere(self, program: Callable[[], object]) -> None:
+        """Leave the terminal to another program while this function runs."""
+        ...
+
+    def toggle_fullscreen(self) -> None:
+        """Toggle full-screen mode."""
+        ...
+
+    def look_at(self, context: Context, document: Document) -> None:
+        """Show another document, until `look_away`."""
+        ...
+
+    def look_away(self) -> None:
+        """Show the main view's document again."""
+        ...
+
+    def take_view_key(self, key: Input) -> bool:
+        """Scroll or search, where that can be done."""
+        ...
+
+    def take_mouse(self, event: Mouse) -> None:
+        """Scroll or select with the mouse, where that can be done."""
+        ...
+
+
+# Makes one for a terminal, a loop, what components know, and what is shown.
+_MakeSurface = Callable[[Terminal, Reactor, Context, Document], Surface]
 
 
 class Dock(Stack):
@@ -109,7 +189,7 @@ class MainView:
     )
 
     def __init__(
-        self, folder: str, terminal: Terminal, reactor: Reactor, make_surface: MakeSurface = Application
+        self, folder: str, terminal: Terminal, reactor: Reactor, make_surface: _MakeSurface = Application
     ) -> None:
         self.folder = folder
         self.typed_at = float("-inf")
@@ -139,7 +219,7 @@ class MainView:
         self.queued = QueuedMessages(self.context, self._dequeue_hint)
         cwd = current_directory() or ""
         self.footer = Footer(self.context, FooterState(directory=short_path(cwd)))
-        self._widgets = {"above": WidgetArea(self.context), "below": WidgetArea(self.context)}
+        self._widgets = {"above": _WidgetArea(self.context), "below": _WidgetArea(self.context)}
         self.dock = Dock(
             (Spacer(), self.working, self.queued, self.status, self._widgets["above"]),
             self.editor,
@@ -236,3 +316,49 @@ class MainView:
     def _dequeue_hint(self) -> str:
         key = self.key_of("app.message.dequeue")
         return f"{key} takes the last one back" if key else ""
+
+
+# Of one widget.
+_MOST_LINES = 10
+# All of them together leave most of the screen to the conversation.
+_SHARE_OF_ROWS = 3
+
+
+class _WidgetArea(Display):
+    """Widgets of extensions below each other; what does not fit is left out, and a line says how much.
+
+    Args:
+        context: size and colours.
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._widgets: tuple[Sequence[Component], ...] = ()
+        self._rows = 0
+
+    def show(self, widgets: Sequence[Sequence[Component]]) -> None:
+        """Show these, each made of components below each other."""
+        self._widgets = tuple(widgets)
+        self.changed()
+
+    def render(self, width: int) -> list[str]:
+        """The lines; fewer on a low screen."""
+        if self._rows != self._context.size.rows:
+            self._rows = self._context.size.rows
+            self.changed()
+        return super().render(width)
+
+    def _paint(self, width: int) -> list[str]:
+        most = max(_SHARE_OF_ROWS, self._rows // _SHARE_OF_ROWS)
+        lines = [line for widget in self._widgets for line in self._cut(_lines(widget, width), _MOST_LINES)]
+        return self._cut(lines, most)
+
+    def _cut(self, lines: list[str], most: int) -> list[str]:
+        if len(lines) <= most:
+            return lines
+        left_out = f"{self._context.glyphs.ellipsis} {len(lines) - most + 1} more lines"
+        return [*lines[: most - 1], paint(left_out, self._context.palette["muted"])]
+
+
+def _lines(components: Sequence[Component], width: int) -> list[str]:
+    return [line for component in components for line in component.render(width)]

@@ -83,7 +83,7 @@ class PlainMainView(MainView):
 
 
 class PlainSurface:
-    """Writes lines and reads lines (`kaa.frontends.interactive.surface.Surface`).
+    """Writes lines and reads lines (`kaa.frontends.interactive.main_view.Surface`).
 
     Args:
         terminal: of the user; stays in the mode in which it edits lines itself.

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,10 +16,77 @@ from kaa.core.messages import Json
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.lab.results import Attempt, Key, Outcome
 from kaa.frontends.lab.scene import Confinement, Scene, Verdict, scene
-from kaa.frontends.lab.stand_in_home import furnish
-from kaa.frontends.lab.tally import Tally, tally_of
 from kaa.frontends.lab.tasks import Task
+from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.shell.home import Home
+from kaa.shell.settings import SettingsError, read_values
+
+# How the server or the user ends a reply.
+_NO_REPLY = ("error", "aborted")
+
+
+class Tally:
+    """Counts events of JSON mode.
+
+    Attributes:
+        reason: why the run ended; empty before that.
+        error: what went wrong then.
+        model: that answered last, `provider/id`.
+        turns: requests that were answered, without those of agents.
+        cost: US dollars; None if a price is not known.
+        notes: entries of extensions, by their kind.
+    """
+
+    def __init__(self) -> None:
+        self.reason = self.error = ""
+        self.model = ""
+        self.turns = self.tool_calls = 0
+        self.input = self.output = self.cache_read = self.cache_write = 0
+        self.cost: float | None = 0.0
+        self.notes: dict[str, int] = {}
+
+    def count(self, event: Mapping[str, Any]) -> None:
+        """Take an event of JSON mode into account."""
+        match event:
+            case {"type": "message_end", "message": {"role": "assistant", "usage": dict(usage), **message}}:
+                self._count_usage(usage)
+                if "agent" not in event and message.get("stopReason") not in _NO_REPLY:
+                    self.turns += 1
+                    self.model = f"{message.get('provider')}/{message.get('responseModel') or message.get('model')}"
+            case {"type": "compaction_end", "usage": dict(usage)}:
+                self._count_usage(usage)
+            case {"type": "tool_execution_end"}:
+                self.tool_calls += 1
+            case {"type": "agent_end", "reason": str(reason)} if "agent" not in event:
+                self.reason, self.error = reason, str(event.get("error") or "")
+            case {"type": "entry_appended", "entry": {"type": "custom" | "custom_message", "customType": str(kind)}}:
+                self.notes[kind] = self.notes.get(kind, 0) + 1
+            case _:
+                pass
+
+    def _count_usage(self, usage: Mapping[str, Any]) -> None:
+        self.input += usage.get("input", 0)
+        self.output += usage.get("output", 0)
+        self.cache_read += usage.get("cacheRead", 0)
+        self.cache_write += usage.get("cacheWrite", 0)
+        match usage.get("cost"):
+            case {"total": int() | float() as dollars} if self.cost is not None:
+                self.cost += dollars
+            case _:  # once a price is unknown, so is the sum
+                self.cost = None
+
+
+def tally_of(events: Path) -> Tally:
+    """What a file of events adds up to. What is no event is left out: a run that is killed leaves a torn line."""
+    tally = Tally()
+    with events.open("rb") as lines:
+        for line in lines:
+            try:
+                tally.count(msgspec.json.decode(line, type=dict[str, Any]))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                continue
+    return tally
+
 
 # -P: the project is the current directory, and nothing of it is imported.
 _KAA = (sys.executable, "-E", "-P", "-m", "kaa")
@@ -154,3 +222,48 @@ def _attempt(key: Key, tally: Tally, outcome: Outcome, verdict: Verdict, code: i
 
 def _first_line(path: Path) -> str:
     return path.read_text("utf-8", "replace").strip().partition("\n")[0]
+
+
+# What the user chose about models and the way to them; everything else would differ between users.
+_KEPT = ("defaultProvider", "defaultModel", "defaultThinkingLevel", "httpProxy", "httpIdleTimeoutMs", "retry")
+_MODELS, _KEYS = "models.json", "auth.json"
+
+
+def furnish(folder: Path, user: Home, settings: Mapping[str, Json], hidden: tuple[Path, ...]) -> None:
+    """Make a home.
+
+    Logins stay where they are: two copies of one would end each other when they renew it.
+
+    Args:
+        folder: the home to be; it exists.
+        user: the user's own.
+        settings: of the variant.
+        hidden: what the agent must not see.
+
+    Raises:
+        SettingsError: the user's files cannot be used.
+        OSError: the home cannot be written.
+    """
+    chosen = {name: value for name, value in read_values(user.settings).items() if name in _KEPT}
+    merged = {**chosen, **settings}
+    sandbox = merged.get("sandbox", {})
+    merged["sandbox"] = {**sandbox, "hidden": [*sandbox.get("hidden", []), *map(str, hidden)]}
+    _write(folder / "settings.json", msgspec.json.encode(merged))
+    if (user.path / _MODELS).is_file():
+        _write(folder / _MODELS, (user.path / _MODELS).read_bytes())
+    if keys := _keys(user.path / _KEYS):
+        _write(folder / _KEYS, msgspec.json.encode(keys))
+
+
+def _keys(path: Path) -> dict[str, Json]:
+    try:
+        entries = msgspec.json.decode(PrivateFile(path).read() or b"{}", type=dict[str, Json])
+    except (PrivateFileError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SettingsError(f"{path}: {error}") from error
+    return {name: one for name, one in entries.items() if isinstance(one, dict) and one.get("type") == "api_key"}
+
+
+def _write(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)

@@ -5,9 +5,11 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -17,11 +19,10 @@ from kaa.frontends.delivery import deliver, terminal_columns
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.lab.attempt import Course
-from kaa.frontends.lab.checking import check_all
 from kaa.frontends.lab.reports import by_task, by_variant, comparison, rows_as_json, table
 from kaa.frontends.lab.results import Attempt, Definition, Results, ResultsError
-from kaa.frontends.lab.running import NotRunError, run_missing
-from kaa.frontends.lab.scene import Confinement, scene
+from kaa.frontends.lab.running import NotRunError, Report, run_missing
+from kaa.frontends.lab.scene import Confinement, Scene, Verdict, scene
 from kaa.frontends.lab.tasks import Task, TaskError, read_tasks
 from kaa.frontends.lab.variants import VariantError, parse_variants
 from kaa.frontends.session_commands import positive
@@ -259,3 +260,66 @@ SUBCOMMANDS = {
         "show the differences between variants or labs", "my-run other-run", _compare_arguments, _compare
     ),
 }
+
+
+# Gives a task its scene as long as a block lasts.
+_SetUp: TypeAlias = Callable[[Task], AbstractAsyncContextManager[Scene]]
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What a check of a task found."""
+
+    task: str
+    state: Literal["ok", "bad", "skipped"]
+    reason: str = ""
+
+
+async def check_all(tasks: Sequence[Task], set_up: _SetUp, jobs: int, report: Report) -> list[Finding]:
+    """Check tasks, some at a time.
+
+    Args:
+        tasks: which.
+        set_up: called twice for each.
+        jobs: how many at a time.
+        report: told of each.
+    """
+    free = asyncio.Semaphore(jobs)
+
+    async def checked(task: Task) -> Finding:
+        async with free:
+            finding = await _check_task(task, set_up)
+        report(f"{finding.state:7}  {task.name}" + (f": {finding.reason}" if finding.reason else ""))
+        return finding
+
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(checked(task)) for task in tasks]
+    return [one.result() for one in running]
+
+
+async def _check_task(task: Task, set_up: _SetUp) -> Finding:
+    if task.missing:
+        return Finding(task.name, "skipped", f"needs {', '.join(task.missing)}")
+    try:
+        reason = await _wrong(task, set_up)
+    except (TaskError, OSError) as error:
+        reason = str(error)
+    return Finding(task.name, "bad" if reason else "ok", reason)
+
+
+async def _wrong(task: Task, set_up: _SetUp) -> str:
+    """What is wrong with a task, or nothing."""
+    async with set_up(task) as place:
+        before = await place.check()
+    if before.problem:
+        return _described(before)
+    if before.solved:
+        return "its check passes before anything is done. Make it fail without the solution"
+    async with set_up(task) as place:  # a check may change the project
+        if problem := await place.solve():
+            return f"its solution fails: {problem}"
+        after = await place.check()
+        return "" if after.solved else f"its check fails with the solution: {_described(after)}"
+
+
+def _described(verdict: Verdict) -> str:
+    return "; ".join(filter(None, (verdict.problem, verdict.output))) or f"reward {verdict.reward:g}"

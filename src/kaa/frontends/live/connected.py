@@ -4,19 +4,19 @@ Nothing here waits for the client: one that reads too slowly is cut off, and one
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Sequence
 
 import msgspec
 
-from kaa.core.events import Event
-from kaa.core.messages import user_message
+from kaa.core.events import AgentEnd, AgentStart, Event, MessageStart, ToolExecutionUpdate
+from kaa.core.messages import AssistantMessage, user_message
 from kaa.ext.agents import AgentError
 from kaa.ext.invocation import invocation_in
 from kaa.ext.questions import UnfitAnswerError
 from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.interactive.reporter import Additions, Reporter
 from kaa.frontends.json_text import encoded
-from kaa.frontends.live.past import Recent
 from kaa.frontends.live.questions import SharedQuestions
 from kaa.frontends.live.wire import (
     MOST_LINE_BYTES,
@@ -28,6 +28,7 @@ from kaa.frontends.live.wire import (
     Follow,
     Happened,
     Noticed,
+    Past,
     Refused,
     Say,
     Stands,
@@ -39,7 +40,7 @@ from kaa.frontends.live.wire import (
 from kaa.frontends.terminal_commands import why_not_here
 from kaa.host.log import LOG
 from kaa.host.private_sockets import PrivateListener
-from kaa.shell.conversation import CommandNotRun, CommandReply, SessionToOpen
+from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen
 from kaa.shell.host import HostedConversation
 from kaa.shell.status import Status
 from kaa.workspace.git import Head
@@ -75,7 +76,7 @@ class Served:
     def __init__(self, hosted: HostedConversation, listener: PrivateListener, accepting: asyncio.Server) -> None:
         self.hosted = hosted
         self.listener = listener
-        self.recent = Recent(hosted.conversation)
+        self.recent = _Recent(hosted.conversation)
         self._accepting = accepting
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -286,3 +287,58 @@ class _Listener:
 
     def show_head(self, head: Head | None) -> None:
         """Clients have no use for this."""
+
+
+# Output of tools beyond this is left out; the result has it.
+_MOST_UPDATES = 500
+
+
+class _Recent:
+    """The events since the last reply began, while the agent works: the file does not have them all.
+
+    Args:
+        conversation: is followed until `close`.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._events: list[Event] = []
+        self._updates = 0
+        self._size: int | None = None  # of the file when the reply began
+        self.close = conversation.subscribe(self._note)
+
+    def past(self, number: int) -> Past:
+        """What to tell a client that follows from now on. `number`: of its request."""
+        path = self._conversation.session_path
+        assert path is not None  # others are not served
+        size = self._size if self._size is not None else _size(path)
+        return Past(number, path, size, tuple(self._events), self._conversation.is_running)
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case MessageStart(message=AssistantMessage()):
+                path = self._conversation.session_path
+                self._size = _size(path) if path is not None else None
+                self._begin()
+            case AgentStart() | AgentEnd():
+                self._size = None
+                self._begin()
+                return
+            case ToolExecutionUpdate():
+                self._updates += 1
+                if self._updates > _MOST_UPDATES:
+                    return
+            case _:
+                pass
+        if self._size is not None:
+            self._events.append(event)
+
+    def _begin(self) -> None:
+        self._events, self._updates = [], 0
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:  # nothing was said yet
+        return 0

@@ -1,21 +1,23 @@
 """`kaa plugin`: its subcommands."""
 
 import argparse
+import getpass
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from kaa.builtin.amounts import counted
 from kaa.builtin.columns import aligned
+from kaa.components.plugins.manifest import Plugin, UserOption
 from kaa.components.plugins.marketplace import Marketplace
+from kaa.core.messages import Json
 from kaa.frontends.confirming import NobodyAnswersError, confirmed
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import printable
 from kaa.frontends.json_text import json_line
-from kaa.frontends.plugins.options import asked, missing, values_in
 from kaa.frontends.plugins.report import facts, list_lines, part_lines, report_lines
 from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
@@ -23,6 +25,7 @@ from kaa.shell.home import Home
 from kaa.shell.plugins.dependencies import dependants, unmet
 from kaa.shell.plugins.resolution import Preparation, prepared_with_dependencies
 from kaa.shell.plugins.store import PluginStore
+from kaa.tui.sanitize import one_line
 
 _EPILOG = """\
 plugins:
@@ -74,18 +77,20 @@ def _installed(
 ) -> ExitCode:
     wanted = preparation.wanted
     values_of = {one.plugin.name: dict(one.record.values) for one in preparation.plugins}
-    values_of[wanted.plugin.name] |= values_in(wanted.plugin, given)
+    values_of[wanted.plugin.name] |= _values_in(wanted.plugin, given)
     if not is_agreed:
         if not confirmed(
             f"{word} {', '.join([wanted.plugin.name, *(one.plugin.name for one in preparation.needed)])}?"
         ):
             deliver(sys.stderr, "nothing is installed\n")
             return ExitCode.DENIED
-        values_of |= {one.plugin.name: asked(one.plugin, values_of[one.plugin.name]) for one in preparation.plugins}
+        values_of |= {
+            one.plugin.name: _ask_for_options(one.plugin, values_of[one.plugin.name]) for one in preparation.plugins
+        }
     store.install([(one, values_of[one.plugin.name]) for one in preparation.plugins])
     for plugin in (one.plugin for one in preparation.plugins):
         _say(f"installed {plugin.name}; kaa uses it from the next conversation on")
-        if needed := missing(plugin, values_of[plugin.name]):
+        if needed := _missing_options(plugin, values_of[plugin.name]):
             _say(f"it needs {', '.join(needed)}: kaa plugin configure {plugin.name} {needed[0]}=VALUE")
     return ExitCode.DONE
 
@@ -211,7 +216,7 @@ def _configure(parsed: argparse.Namespace, home: Home) -> int:
     if parsed.name not in plugins:
         raise UnknownNameError(f"there is no plugin {parsed.name!r}: {', '.join(plugins) or 'none is installed'}")
     plugin = plugins[parsed.name].plugin
-    values = values_in(plugin, parsed.values) if parsed.values else asked(plugin, {})
+    values = _values_in(plugin, parsed.values) if parsed.values else _ask_for_options(plugin, {})
     store.change(parsed.name, values=values)
     _say(f"{parsed.name} has {counted(len(values), 'new value')}" if values else "nothing has changed")
     return ExitCode.DONE
@@ -295,3 +300,74 @@ SUBCOMMANDS = {
     "disable": Subcommand("keep plugins, but do not use them", "notes", _add_names, _switch(enabled=False)),
     "remove": Subcommand("remove plugins", "notes", _add_remove, _remove),
 }
+
+
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def _values_in(plugin: Plugin, given: Sequence[str]) -> dict[str, Json]:
+    """The values that were given on the command line.
+
+    Args:
+        plugin: has the options.
+        given: each `NAME=VALUE`.
+
+    Raises:
+        InstallationError: one is not for an option, or does not fit it.
+    """
+    options = {option.name: option for option in plugin.options}
+    values: dict[str, Json] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or name not in options:
+            known = ", ".join(options) or "it has none"
+            raise InstallationError(f"{text.partition('=')[0]!r} is no option of {plugin.name}: {known}")
+        values[name] = _option_value(options[name], value)
+    return values
+
+
+def _ask_for_options(plugin: Plugin, known: Mapping[str, Json]) -> dict[str, Json]:
+    """Ask on the terminal for what is missing. Without a terminal, nothing is asked.
+
+    Args:
+        plugin: has the options.
+        known: the values that are there.
+    """
+    values = dict(known)
+    for option in plugin.options:
+        if option.name in values or option.default is not None or not sys.stdin.isatty():
+            continue
+        what = one_line(option.description or option.title)
+        deliver(sys.stderr, f"{option.name}{f' ({what})' if what else ''}, empty for none: ")
+        entered = getpass.getpass("") if option.secret else sys.stdin.readline().strip()
+        if entered:
+            values[option.name] = _option_value(option, entered)
+    return values
+
+
+def _missing_options(plugin: Plugin, values: Mapping[str, Json]) -> list[str]:
+    """The options that need a value and have none."""
+    return [one.name for one in plugin.options if one.required and one.default is None and one.name not in values]
+
+
+def _option_value(option: UserOption, text: str) -> Json:
+    if option.multiple:
+        return [_single_value(option, part.strip()) for part in text.split(",") if part.strip()]
+    return _single_value(option, text)
+
+
+def _single_value(option: UserOption, text: str) -> Json:
+    if option.kind == "boolean":
+        if text.lower() not in _WORDS:
+            raise InstallationError(f"{option.name} is {text!r}: write true or false")
+        return _WORDS[text.lower()]
+    if option.kind != "number":
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        raise InstallationError(f"{option.name} is {text!r}, which is no number") from None
+    least, most = option.minimum, option.maximum
+    if (least is not None and number < least) or (most is not None and number > most):
+        raise InstallationError(f"{option.name} is {text}: it must be from {least} to {most}")
+    return int(number) if number.is_integer() else number

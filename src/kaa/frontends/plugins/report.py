@@ -1,7 +1,9 @@
 """What `kaa plugin` prints about plugins, in lines: what a plugin would run and with which rights, and what changes."""
 
+import filecmp
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -11,7 +13,6 @@ from kaa.components.plugins.folder import Directory
 from kaa.components.plugins.manifest import Plugin, PluginFile
 from kaa.components.plugins.variables import PluginFolders, environment_for
 from kaa.core.messages import Json
-from kaa.frontends.plugins.changes import changed_files, texts_of_plugin
 from kaa.host.paths import is_below
 from kaa.shell.mcp.config.dialects import FieldError
 from kaa.shell.mcp.config.entry import ConfiguredServer, Source
@@ -24,6 +25,8 @@ from kaa.shell.plugins.records import InstalledPlugin
 from kaa.shell.plugins.resolution import Preparation
 from kaa.shell.plugins.store import PreparedPlugin
 from kaa.shell.plugins.use import has, plugin_hooks, servers_of
+from kaa.shell.trust.configuration import ConfigurationFile
+from kaa.shell.trust.difference import difference, known
 
 _DIALECTS = {
     "claude": "Claude Code",
@@ -64,7 +67,7 @@ def preview_lines(prepared: PreparedPlugin) -> list[str]:
             f"  replaces {plugin.name} {prepared.previous.plugin.version or shown_pin(prepared.previous)}".rstrip()
         )
         lines += _changes(prepared.previous.plugin, plugin)
-        lines += changed_files(prepared)
+        lines += _changed_files(prepared)
     lines += part_lines(plugin)
     if found := obstacles(plugin, Directory(prepared.staged), os.environ):
         lines += ["  problems on this machine:", *(f"    {one}" for one in found)]
@@ -213,7 +216,7 @@ def _changes(before: Plugin, now: Plugin) -> Iterator[str]:
 
 
 def _parts(plugin: Plugin) -> Iterator[str]:
-    for kind, files in texts_of_plugin(plugin):
+    for kind, files in _texts_of_plugin(plugin):
         yield from (f"{kind} {file.name}" for file in files)
     yield from (f"hook {line}" for line in _hooks(plugin)[0])
     yield from (f"MCP server {name}: {line}" for name, line in _servers(plugin))
@@ -222,3 +225,44 @@ def _parts(plugin: Plugin) -> Iterator[str]:
 def _names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return f"{', '.join(names[:_MAX_NAMES])}{more}"
+
+
+def _texts_of_plugin(plugin: Plugin) -> Sequence[tuple[str, Sequence[PluginFile]]]:
+    """The texts for the model, by their kind."""
+    return (
+        ("skill", plugin.skills),
+        ("command", plugin.commands),
+        ("agent", plugin.agents),
+        ("instructions", plugin.context_files),
+    )
+
+
+def _changed_files(prepared: PreparedPlugin) -> Iterator[str]:
+    """What changes in the files that stay, in lines."""
+    if prepared.previous is None or prepared.replaced is None:
+        return
+    before, now = Directory(prepared.replaced), Directory(prepared.staged)
+    changed = {path for path in now.files("") if _differ(prepared.replaced / path, prepared.staged / path)}
+    had = {(kind, one.path) for kind, files in _texts_of_plugin(prepared.previous.plugin) for one in files}
+    texts = {
+        one.path: f"{kind} {one.name}"
+        for kind, files in _texts_of_plugin(prepared.plugin)
+        for one in files
+        if one.path in changed and (kind, one.path) in had
+    }
+    if texts:
+        yield f"  changes the text of: {_names(sorted(texts.values()))}"
+    if others := sorted(changed - texts.keys()):
+        yield f"  changes other files: {_names(others)}"
+    shown = [path for path in sorted(texts) if before.read(path) is not None and now.read(path) is not None]
+    old = {path: known(ConfigurationFile(path, "file", before.read(path) or b"")) for path in shown}
+    new = tuple(ConfigurationFile(path, "file", now.read(path) or b"") for path in shown)
+    yield from (f"    {line}" for line in difference(old, new).diff.splitlines())
+
+
+def _differ(one: Path, other: Path) -> bool:
+    """Whether both are files, with different contents."""
+    try:
+        return not filecmp.cmp(one, other, shallow=False)
+    except OSError:
+        return False

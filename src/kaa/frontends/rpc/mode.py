@@ -4,8 +4,9 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Any, get_args
+from collections.abc import Awaitable, Callable, Collection
+from itertools import count
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
@@ -20,7 +21,6 @@ from kaa.frontends.json_text import encoded
 from kaa.frontends.rpc import commands as rpc
 from kaa.frontends.rpc.commands import DIALOG_RESPONSE, AnyCommand
 from kaa.frontends.rpc.dialogs import DialogResponse, Dialogs
-from kaa.frontends.rpc.display import ClientDisplay
 from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
 from kaa.frontends.rpc.session import RpcError, RpcSession, notice
 from kaa.host.prints import prints_on_stderr
@@ -29,6 +29,10 @@ from kaa.shell.home import Home
 from kaa.shell.host import Host, HostNotice
 from kaa.shell.safety import UnopenedWorkspace
 from kaa.workspace.local import LocalWorkspace
+
+if TYPE_CHECKING:
+    from kaa.ext.display import DisplayKind, DisplayUpdate
+
 
 _KNOWN = frozenset(str(kind.__struct_config__.tag) for kind in get_args(AnyCommand))
 # What a line may be instead of a command: no JSON, of other fields, no UTF-8, nested too deep.
@@ -73,7 +77,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
             send({**extension_error(told.failure), "conversation": told.conversation})
 
     dialogs = Dialogs(send, person_answers=command_line.person_answers)
-    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs, ClientDisplay(send))
+    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs, _ClientDisplay(send))
     host.workspaces.adopt(workspace, command_line.sandbox)
 
     async def open_session() -> RpcSession:
@@ -232,3 +236,60 @@ def _decoded(line: bytes, kind: Any) -> Any:
         raise
     except msgspec.DecodeError:
         return msgspec.convert(clean_json(json.loads(line)), kind)
+
+
+# pi's names of the two places.
+_PLACEMENTS = {"above": "aboveEditor", "below": "belowEditor"}
+
+
+class _ClientDisplay:
+    """Sends what extensions show to the client, which shows what it can (`kaa.ext.showing.DisplayOutput`).
+
+    Args:
+        send: writes an object to the client.
+
+    Attributes:
+        shows: what the protocol has a method for.
+    """
+
+    shows: "Collection[DisplayKind]" = ("notice", "status", "widget", "editor", "title")
+
+    def __init__(self, send: Callable[[object], None]) -> None:
+        self._send = send
+        self._numbers = count(1)
+
+    def show(self, update: "DisplayUpdate") -> None:
+        """Send a change."""
+        self._send(
+            {
+                "type": "extension_ui_request",
+                "id": f"display-{next(self._numbers)}",
+                **_request_of(update),
+                "extension": update.extension,
+                "conversation": update.conversation,
+            }
+        )
+
+
+def _request_of(update: "DisplayUpdate") -> dict[str, object]:
+    """The method and its arguments. What is removed has no text and no lines. Keys begin with the extension's name."""
+    # Lazily: few extensions show something.
+    from kaa.core.display_values import plain_lines
+    from kaa.ext.display import EditorText, NoticeShown, StatusSection, Widget, WindowTitle
+
+    match update.change:
+        case NoticeShown(text=text, level=level):
+            return {"method": "notify", "message": text, "notifyType": level}
+        case StatusSection(key=key, text=text):
+            shown = {"statusText": text} if text else {}
+            return {"method": "setStatus", "statusKey": f"{update.author}:{key}", **shown}
+        case Widget(key=key, content=content, placement=placement):
+            lines = {"widgetLines": plain_lines(content), "content": content} if content else {}
+            where = {"widgetPlacement": _PLACEMENTS[placement]}
+            return {"method": "setWidget", "widgetKey": f"{update.author}:{key}", **lines, **where}
+        case WindowTitle(text=text):
+            return {"method": "setTitle", "title": text or "kaa"}
+        case EditorText(text=text, mode=mode):
+            return {"method": "set_editor_text", "text": text, "mode": mode}
+        case _:
+            raise AssertionError(f"{update.change} has no method in the protocol")

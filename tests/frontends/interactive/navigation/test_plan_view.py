@@ -2,7 +2,7 @@
 
 import pytest
 
-from kaa.frontends.interactive.navigation.plan_view import PlanView
+from kaa.frontends.interactive.navigation.steps import PlanView
 from kaa.workspace.checkpoints.plans import FileConflict, FileStep, RestorePlan
 from tests.support.painted import assert_well_formed, make_context, visible
 

@@ -7,14 +7,99 @@ from kaa.ext.errors import CommandError
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.navigation.steps import MoveRequest, NavigationSteps
-from kaa.frontends.interactive.navigation.tree_nodes import here
-from kaa.frontends.interactive.navigation.tree_view import TreeView
+from kaa.frontends.interactive.navigation.tree_nodes import filters_of, here, tree_of
 from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.headline import headline
-from kaa.session.outline import Outline, OutlineRow
+from kaa.session.outline import Outline, OutlineRow, RowFilter
 from kaa.shell.navigating import Along, RewindPoint
 from kaa.tui.components.select_list import SelectItem
+from kaa.tui.components.tree import Tree, TreeActions
+from kaa.tui.context import Context
+from kaa.tui.events import Input
 from kaa.tui.sanitize import squeezed
+
+_ACTIONS = TreeActions(
+    fold_or_up="app.tree.foldOrUp",
+    unfold_or_down="app.tree.unfoldOrDown",
+    next_filter="app.tree.filter.cycleForward",
+    previous_filter="app.tree.filter.cycleBackward",
+)
+
+
+class _TreeView:
+    """Entries to choose from.
+
+    Args:
+        context: palette, keys, glyphs and the size of the screen.
+        outline: what the session has.
+        selected: the entry with the pointer at first; None for where the conversation goes on.
+        chosen_filter: which rows are shown at first.
+        on_select: called with the entry that is chosen.
+        on_label: called with the entry whose label is to be changed.
+        on_cancel: called when none is chosen.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        outline: Outline,
+        *,
+        selected: str | None,
+        chosen_filter: RowFilter,
+        on_select: Callable[[OutlineRow], None],
+        on_label: Callable[[OutlineRow], None],
+        on_cancel: Callable[[], None],
+    ) -> None:
+        self._context = context
+        self._on_label = on_label
+        self._shows_times = False
+        self._outline = outline
+        self._rows = {row.entry_id: row for row in outline.rows}
+        self._tree = Tree(
+            context,
+            tree_of(outline, context),
+            _ACTIONS,
+            on_select=lambda node: on_select(self._rows[node.id]),
+            on_cancel=on_cancel,
+            filters=filters_of(self._is_shown, chosen_filter),
+            selected=selected or here(outline),
+            indents_only_children=False,
+        )
+
+    def relabel(self, row: OutlineRow) -> None:
+        """Show this row instead of the one with its id."""
+        self._rows[row.entry_id] = row
+        rows = tuple(row if old.entry_id == row.entry_id else old for old in self._outline.rows)
+        self._outline = Outline(rows, self._outline.leaf_id)
+        self._show()
+
+    def render(self, width: int) -> list[str]:
+        """The tree's lines."""
+        return self._tree.render(width)
+
+    def cursor(self) -> tuple[int, int] | None:
+        """The tree's."""
+        return self._tree.cursor()
+
+    def key(self, key: Input) -> bool:
+        """Label, or show when labels were given; all else is the tree's."""
+        match self._context.keymap.first(key, "app.tree.editLabel", "app.tree.toggleLabelTimestamp"):
+            case "app.tree.editLabel":
+                if self._tree.selected is not None:
+                    self._on_label(self._rows[self._tree.selected.id])
+            case "app.tree.toggleLabelTimestamp":
+                self._shows_times = not self._shows_times
+                self._show()
+            case _:
+                return self._tree.key(key)
+        return True
+
+    def _is_shown(self, entry_id: str, chosen: RowFilter) -> bool:
+        return self._outline.shows(self._rows[entry_id], chosen)
+
+    def _show(self) -> None:
+        self._tree.set_roots(tree_of(self._outline, self._context, shows_times=self._shows_times))
+
 
 _RESTORES: Mapping[StepOption, Along | None] = {"": None, "--all": "both", "--conversation": "conversation"}
 _NO_MESSAGE = "there is no message to go back to"
@@ -109,7 +194,7 @@ class Navigator:
             close()
             self._go(row, outline)
 
-        view = TreeView(
+        view = _TreeView(
             self._ui.main_view.context,
             outline,
             selected=selected,
@@ -147,7 +232,7 @@ class Navigator:
         find = MoveRequest(lambda navigation: navigation.to(row.entry_id), _NO_MESSAGE, may_summarize=True)
         self._steps.go(find)
 
-    def _edit_label(self, view: TreeView, row: OutlineRow) -> None:
+    def _edit_label(self, view: _TreeView, row: OutlineRow) -> None:
         def keep(text: str) -> None:
             self._ui.lists.close(dialog)
             name = squeezed(text) or None
