@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from kaa.builtin.completion_check.runnable import runnable
+from kaa.builtin.completion_check.ending import runnable
 from kaa.workspace.memory import MemoryWorkspace
 
 

@@ -1,19 +1,25 @@
 """What happens before a run ends that changed files: declared commands are run, or the model is reminded once."""
 
 import asyncio
-from collections.abc import Sequence
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final, Literal
 
 from kaa.builtin.acceptance import RanCheck, run_check
+from kaa.builtin.command_kinds import targets_of
 from kaa.builtin.completion_check import Proof, Work
-from kaa.builtin.completion_check.differences import unproven_files
-from kaa.builtin.completion_check.runnable import runnable
+from kaa.builtin.completion_check.proof import UNTESTED, inside
+from kaa.builtin.project_facts import facts_of
+from kaa.builtin.python_tests import PYTHON_TEST, python_test
 from kaa.core.hooks import Continue, GiveUp
 from kaa.core.messages import Json
 from kaa.core.provider import Model
 from kaa.ext.api import CommandContext, ConversationContext
 from kaa.ext.errors import CommandError
+from kaa.workspace.protocol import Workspace
 
 _MOST_FAILURES = 2
 _MOST_NAMED = 5
@@ -50,7 +56,7 @@ async def check(proof: Proof, work: Work, context: ConversationContext) -> Conti
     if commands := context.verify_commands:
         return await _verify(commands, proof, work, context)
     if form == "full" and work.unproven and not proof.reminded:
-        files = await unproven_files(work, context)
+        files = await _unproven_files(work, context)
         proof.reminded = bool(files)
         if files and (found := await runnable(context.workspace, files)):
             context.show.notice("The model executed nothing after its last change: kaa reminds it once.")
@@ -202,3 +208,76 @@ def _told(commands: Sequence[str], last: Sequence[RanCheck]) -> str:
         return 'No commands are declared. To declare one, write "verify": ["make test"] in settings.json.'
     results = {one.command: one for one in last}
     return "\n".join(_line(results[one]) if one in results else f"`{one}` was not run yet" for one in commands)
+
+
+async def _unproven_files(work: Work, context: ConversationContext) -> list[str]:
+    """Return the files that there is something to verify of; an empty name stands for some that are not known.
+
+    A file that was restored is no change, and what a running command appends to is its output.
+
+    Args:
+        work: what calls changed.
+        context: of the conversation, whose checkpoints know what differs.
+    """
+    try:
+        changes = await context.changes(since="message")
+    except CommandError:
+        return list(work.changed)
+    if changes.gaps:
+        return list(work.changed)
+    outputs = _outputs_of_running(context)
+    differing = set(inside((one.path for one in changes.files), context.workspace.root)) - outputs
+    known = [path for path in work.changed if path in differing]
+    is_unknown = "" in work.changed and any(UNTESTED.fullmatch(path) is None for path in differing)
+    found = [*known, *([""] if is_unknown else [])]
+    return found if any(UNTESTED.fullmatch(path) is None for path in found) else []
+
+
+def _outputs_of_running(context: ConversationContext) -> set[str]:
+    """The files that redirections of commands in the background write."""
+    running = [one.command.argv[-1] for one in context.workspace.processes.list() if one.state == "running"]
+    targets = [target for command in running for target in targets_of(context.read_command(command))]
+    return set(inside(targets, context.workspace.root))
+
+
+_MOST_COMMANDS = 3
+_MOST_DIRECTORIES = 6
+_MOST_BYTES = 64 * 1024
+_JAVASCRIPT_TEST = re.compile(r".*\.test\.[cm]?js|test\.[cm]?js")
+_SHELL_TEST = re.compile(r"(?:run_?)?tests?\.sh")
+
+
+async def runnable(workspace: Workspace, changed: Iterable[str]) -> tuple[str, ...]:
+    """Commands that could be run, the most general first; none if nothing is found.
+
+    Args:
+        workspace: the project.
+        changed: the files that changed, relative to the project.
+    """
+    facts = await facts_of(workspace)
+    found = facts.tests[:_MOST_COMMANDS]
+    if found:
+        return found
+    beside = (posixpath.dirname(path) for path in changed if path)
+    for directory in list(dict.fromkeys(["", "tests", "test", *beside]))[:_MOST_DIRECTORIES]:
+        if command := await _test_in_directory(workspace, directory):
+            return (command,)
+    return facts.builds[:_MOST_COMMANDS]
+
+
+async def _test_in_directory(workspace: Workspace, directory: str) -> str:
+    try:
+        entries = await workspace.list(directory or ".")
+    except OSError:
+        return ""
+    names = sorted(entry.name for entry in entries if entry.kind == "file")
+    place = shlex.quote(directory)
+    if test := next((name for name in names if PYTHON_TEST.fullmatch(name)), ""):
+        path = posixpath.join(directory, test)
+        text = (await workspace.read_existing((path,), _MOST_BYTES)).get(path, b"")
+        return python_test(text, shlex.quote(path), "" if place == "''" else place)
+    if any(_JAVASCRIPT_TEST.fullmatch(name) for name in names):
+        return f"node --test {place}".rstrip(" '")
+    if script := next((name for name in names if _SHELL_TEST.fullmatch(name)), ""):
+        return f"sh {shlex.quote(posixpath.join(directory, script))}"
+    return ""

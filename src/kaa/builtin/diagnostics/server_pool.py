@@ -2,13 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 
 from kaa.builtin.diagnostics.edited import Edit
-from kaa.builtin.diagnostics.known_servers import known_servers, language_of_end
 from kaa.builtin.diagnostics.language_server import ProjectServer
 from kaa.builtin.diagnostics.problems import Problem
 from kaa.components.plugins.lsp import LanguageServer
@@ -61,7 +61,7 @@ class ServerPool:
         end = os.path.splitext(path)[1].lower()
         configured = [one for one in self._configured if any(path.endswith(it) for it in one.languages)]
         if not configured:
-            known = known_servers(end, self._off)
+            known = _known_servers(end, self._off)
             return self._used([known], is_configured=False) if known else []
         wanted = [(_completed(one),) for one in configured if one.diagnostics or not for_diagnostics]
         return self._used(wanted, is_configured=True)
@@ -103,5 +103,67 @@ async def find_problems(found: list[Problem], edit: Edit, server: ProjectServer)
 
 def _completed(server: LanguageServer) -> LanguageServer:
     """A definition that names no languages, with those that belong to the ends of names."""
-    languages = {end: language or language_of_end(end) for end, language in server.languages.items()}
+    languages = {end: language or _language_of_end(end) for end, language in server.languages.items()}
     return msgspec.structs.replace(server, languages=languages)
+
+
+# The identifiers of the protocol; what is not here is the end of the name.
+_LANGUAGES: Final = {
+    **dict.fromkeys((".py", ".pyi"), "python"),
+    **dict.fromkeys((".js", ".mjs", ".cjs"), "javascript"),
+    **dict.fromkeys((".ts", ".mts", ".cts"), "typescript"),
+    ".jsx": "javascriptreact",
+    ".tsx": "typescriptreact",
+    ".go": "go",
+    ".rs": "rust",
+    **dict.fromkeys((".c", ".h"), "c"),
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"), "cpp"),
+    ".cs": "csharp",
+    **dict.fromkeys((".ex", ".exs"), "elixir"),
+    ".hs": "haskell",
+    **dict.fromkeys((".kt", ".kts"), "kotlin"),
+    **dict.fromkeys((".ml", ".mli"), "ocaml"),
+    ".rb": "ruby",
+    **dict.fromkeys((".sh", ".bash"), "shellscript"),
+    **dict.fromkeys((".tf", ".tfvars"), "terraform"),
+}
+
+# Of the servers in a line, the first that is installed is used.
+_KNOWN_SERVERS: Final = (
+    (
+        (".py", ".pyi"),
+        ("basedpyright-langserver --stdio", "pyright-langserver --stdio", "pylsp", "jedi-language-server"),
+    ),
+    ((".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"), ("typescript-language-server --stdio",)),
+    ((".go",), ("gopls",)),
+    ((".rs",), ("rust-analyzer",)),
+    ((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"), ("clangd",)),
+    ((".cs",), ("csharp-ls",)),
+    ((".dart",), ("dart language-server",)),
+    ((".ex", ".exs"), ("elixir-ls",)),
+    ((".hs",), ("haskell-language-server-wrapper --lsp",)),
+    ((".java",), ("jdtls",)),
+    ((".kt", ".kts"), ("kotlin-language-server",)),
+    ((".lua",), ("lua-language-server",)),
+    ((".ml", ".mli"), ("ocamllsp",)),
+    ((".php",), ("intelephense --stdio", "phpactor language-server")),
+    ((".rb",), ("ruby-lsp",)),
+    ((".swift",), ("sourcekit-lsp",)),
+    ((".tf", ".tfvars"), ("terraform-ls serve",)),
+    ((".zig",), ("zls",)),
+)
+
+
+def _language_of_end(end: str) -> str:
+    """The identifier of a language, by the end of a file's name."""
+    return _LANGUAGES.get(end, end.lstrip("."))
+
+
+def _known_servers(end: str, off: Collection[str]) -> tuple[LanguageServer, ...]:
+    """The servers of which one would do for a file, by the end of its name. `off`: names of those not wanted."""
+    for ends, commands in _KNOWN_SERVERS:
+        if end in ends:
+            servers = (LanguageServer(line.split()[0], tuple(line.split())) for line in commands)
+            languages = {one: _language_of_end(one) for one in ends}
+            return tuple(LanguageServer(one.name, one.command, languages) for one in servers if one.name not in off)
+    return ()
