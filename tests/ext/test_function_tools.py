@@ -13,8 +13,8 @@ from kaa.core.arguments import ArgumentError
 from kaa.core.messages import Json
 from kaa.core.tool import ToolResult, text_result
 from kaa.ext.context import ToolContext
-from kaa.ext.docstrings import parse_docstring
 from kaa.ext.errors import RegistrationError
+from kaa.ext.function_tools import parse_docstring
 from kaa.ext.tools import RegisteredTool
 from tests.support.agents import run
 from tests.support.registries import LoadedRegistry

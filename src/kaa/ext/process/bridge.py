@@ -1,9 +1,11 @@
 """Between an extension process and `ExtensionAPI`: registers what the process offers, and calls the process."""
 
+import asyncio
 from collections.abc import Mapping
 
 import msgspec
 
+from kaa.core import events
 from kaa.core.events import Event
 from kaa.core.hooks import Block, ReplaceArguments
 from kaa.core.messages import Json, ToolCall
@@ -13,9 +15,8 @@ from kaa.ext.errors import RegistrationError
 from kaa.ext.extension_api import ExtensionAPI
 from kaa.ext.hooks import CompactionRequest, CondensedText, SessionEnd, SessionStart
 from kaa.ext.process import conversion, wire
-from kaa.ext.process.actions import Actions
+from kaa.ext.process.actions import ActionAnswer, Actions
 from kaa.ext.process.called import CommandCall, ProcessTool, ShortcutCall
-from kaa.ext.process.event_pump import EventPump
 from kaa.ext.process.injections import Injections
 from kaa.ext.process.manifest import Manifest
 from kaa.ext.process.offers import (
@@ -31,9 +32,9 @@ from kaa.ext.process.offers import (
     ShortcutOffer,
     ToolOffer,
 )
+from kaa.ext.process.process_run import NotRunningError
 from kaa.ext.process.providers import ProcessModels
 from kaa.ext.process.supervisor import Supervisor
-from kaa.ext.process.terminal_names import TERMINAL_NAMES
 from kaa.ext.process.wire import RpcError
 from kaa.ext.prompt_sections import PromptContext
 from kaa.host.log import LOG
@@ -75,7 +76,7 @@ class Bridge:
         self._name, self._section = manifest.extension.name, manifest.extension.key
         self._supervisor = supervisor
         self._actions = Actions(manifest.extension.name, supervisor)
-        self._events = EventPump(supervisor, self._actions)
+        self._events = _EventPump(supervisor, self._actions)
         self._injections = Injections(supervisor)
         self._models = ProcessModels(supervisor)
         self._providers: dict[str, ProviderOffer] = {}
@@ -262,3 +263,78 @@ class Bridge:
         answer = wire.parse(await self._supervisor.call("compact/execute", {"messages": messages}, None), _Replacement)
         texts = [text for message in answer.messages if (text := conversion.text_of(message))]
         return CondensedText("\n\n".join(texts)) if texts else None
+
+
+TERMINAL_NAMES = frozenset(
+    [
+        "branch",
+        "changelog",
+        "clear",
+        "copy",
+        "detach",
+        "exit",
+        "fullscreen",
+        "hotkeys",
+        "login",
+        "logout",
+        "quit",
+        "redraw",
+        "theme",
+        "transcript",
+    ]
+)
+"""The names of commands that only the interactive terminal has; there they go before one of an extension."""
+
+
+_MAX_WAITING = 1_000
+# Deltas are the most of the events and the least worth; the others keep this room.
+_MAX_WAITING_DELTAS = 500
+_ANSWER_SECONDS = 60
+
+
+class _EventPump:
+    """The events that wait for a process.
+
+    Args:
+        supervisor: has the process.
+        actions: carries out what the process answers.
+    """
+
+    def __init__(self, supervisor: Supervisor, actions: Actions) -> None:
+        self._supervisor = supervisor
+        self._actions = actions
+        self._waiting: asyncio.Queue[tuple[str, Event, ConversationContext]] = asyncio.Queue(_MAX_WAITING)
+        self._task: asyncio.Task[None] | None = None
+        self._left_out = 0
+
+    def put(self, event: Event, context: ConversationContext) -> None:
+        """Send an event, if a handler of the process wants it. Events of agents that tools run are not sent."""
+        name = "" if event.agent is not None else conversion.event_name(event)
+        if not name or not self._supervisor.offers.wants(name):
+            return
+        is_delta = isinstance(event, events.MessageUpdate | events.ToolExecutionUpdate)
+        if self._waiting.full() or (is_delta and self._waiting.qsize() >= _MAX_WAITING_DELTAS):
+            self._left_out += 1
+            return
+        self._waiting.put_nowait((name, event, context))
+        if self._task is None:
+            self._task = asyncio.create_task(self._send())
+
+    def close(self) -> None:
+        """Send nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _send(self) -> None:
+        while True:
+            name, event, context = await self._waiting.get()
+            if self._left_out:
+                LOG.warning("%d events were not sent to an extension that is too slow", self._left_out)
+                self._left_out = 0
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    params = {"type": name, "data": conversion.event_data(event)}
+                    answer = await self._supervisor.call("event/dispatch", params, context)
+                self._actions.perform(wire.parse(answer or {}, ActionAnswer).action, context)
+            except (RpcError, NotRunningError, TimeoutError) as error:
+                LOG.warning("%s was not handled by an extension: %s: %s", name, type(error).__name__, error)

@@ -1,6 +1,7 @@
 """One process of an extension, from its start to its end: pipes, handshake, shutdown, and why it ended."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable
 
@@ -9,13 +10,93 @@ import msgspec
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
 from kaa.ext.process import wire
-from kaa.ext.process.channels import Channels
-from kaa.ext.process.connection import Connection, ConnectionEndedError, Receiver
+from kaa.ext.process.connection import Channel, Connection, ConnectionEndedError, Receiver
 from kaa.ext.process.host import ProcessHost
 from kaa.ext.process.launch import ExtensionProcess
-from kaa.ext.process.manifest import Manifest
+from kaa.ext.process.manifest import Manifest, Transport
+from kaa.ext.process.output import OutputLog
 from kaa.ext.process.wire import RpcError
 from kaa.host.log import LOG, log_hint
+
+
+class _Channels:
+    """Kaa's ends of the pipes of one process.
+
+    Args:
+        name: of the extension.
+        transport: how the process exchanges messages; None if it may use either way.
+
+    Attributes:
+        ways: to exchange messages.
+        errors: what it prints on stderr.
+    """
+
+    def __init__(self, name: str, transport: Transport | None) -> None:
+        self.ways: tuple[Channel, ...] = ()
+        self.errors = OutputLog(name, "stderr")
+        self._printed = OutputLog(name, "stdout")
+        self._transport = transport
+        self._logging: list[asyncio.Task[None]] = []
+        self._inlets: list[asyncio.ReadTransport] = []
+
+    async def open(self, process: ExtensionProcess) -> None:
+        """Open them, and log what the process prints from now on."""
+        messages, unread = await _writer(process.messages_in)
+        stdin, unread_stdin = await _writer(process.stdin)
+        outlets = (process.messages_out, process.stdout, process.stderr)
+        replies, stdout, stderr = [await self._reader(one) for one in outlets]
+        self._log(self.errors, stderr)
+        match self._transport:
+            case "stdio":
+                messages.close()
+                self.ways = (Channel(stdout, stdin, unread_stdin),)
+            case "fd":
+                stdin.close()
+                self.ways = (Channel(replies, messages, unread),)
+                self._log(self._printed, stdout)
+            case None:
+                self.ways = (Channel(replies, messages, unread), Channel(stdout, stdin, unread_stdin, self._printed))
+
+    async def settle(self, seconds: float) -> None:
+        """Wait for the rest of what the process printed; it says why the process ended."""
+        await asyncio.wait(self._logging, timeout=seconds)
+
+    async def close(self) -> None:
+        """Stop logging, when the process has ended."""
+        for task in self._logging:
+            task.cancel()
+        await asyncio.gather(*self._logging, return_exceptions=True)
+        for inlet in self._inlets:  # open where something that the process started holds the other end
+            inlet.close()
+
+    async def _reader(self, descriptor: int) -> asyncio.StreamReader:
+        reader = asyncio.StreamReader(limit=wire.MAX_MESSAGE_BYTES)
+        pipe = os.fdopen(descriptor, "rb", 0)
+        loop = asyncio.get_running_loop()
+        inlet, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        self._inlets.append(inlet)
+        return reader
+
+    def _log(self, log: OutputLog, reader: asyncio.StreamReader) -> None:
+        self._logging.append(asyncio.create_task(log.read(reader)))
+
+
+class _Outlet(asyncio.BaseProtocol):
+    """Knows when the process does not read any more."""
+
+    def __init__(self) -> None:
+        self.closed = asyncio.Event()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """The process or kaa closed its end."""
+        self.closed.set()
+
+
+async def _writer(descriptor: int) -> tuple[asyncio.WriteTransport, asyncio.Event]:
+    pipe = os.fdopen(descriptor, "wb", 0)
+    transport, outlet = await asyncio.get_running_loop().connect_write_pipe(_Outlet, pipe)
+    return transport, outlet.closed
+
 
 PROTOCOL_VERSION = "4"
 
@@ -78,7 +159,7 @@ async def run_process(
     """
     about = {"cwd": host.project, "configDir": host.data_folder(manifest)}
     process = await host.start(manifest, permissions)
-    channels = Channels(manifest.extension.name, manifest.transport)
+    channels = _Channels(manifest.extension.name, manifest.transport)
     await channels.open(process)
     connection = Connection(manifest.extension.name, channels.ways, receiver)
     ended = asyncio.create_task(process.wait())
@@ -111,7 +192,7 @@ async def _clear(
     await asyncio.gather(over, return_exceptions=True)
 
 
-async def _greet(name: str, connection: Connection, about: dict[str, str], seconds: float, channels: Channels) -> None:
+async def _greet(name: str, connection: Connection, about: dict[str, str], seconds: float, channels: _Channels) -> None:
     """Exchange the handshake.
 
     Raises:
@@ -132,7 +213,7 @@ async def _greet(name: str, connection: Connection, about: dict[str, str], secon
     LOG.info("extension %s: %s %s is ready", name, identity.name, identity.version)
 
 
-async def _end(connection: Connection, channels: Channels, ended: "asyncio.Task[int]") -> str:
+async def _end(connection: Connection, channels: _Channels, ended: "asyncio.Task[int]") -> str:
     """Receive messages until the process ends or does wrong, then close the connection. Returns the reason."""
     receiving = asyncio.create_task(connection.receive())
     try:
@@ -151,7 +232,7 @@ async def _end(connection: Connection, channels: Channels, ended: "asyncio.Task[
         await asyncio.gather(receiving, return_exceptions=True)
 
 
-def _reason(ended: "asyncio.Task[int]", channels: Channels) -> str:
+def _reason(ended: "asyncio.Task[int]", channels: _Channels) -> str:
     if not ended.done():
         return "it closed its connection to kaa"
     try:
@@ -162,7 +243,7 @@ def _reason(ended: "asyncio.Task[int]", channels: Channels) -> str:
     return f"its process ended with {how}. {_printed(channels)}"
 
 
-def _printed(channels: Channels) -> str:
+def _printed(channels: _Channels) -> str:
     """The last that a process printed, and where there is more."""
     lines = channels.errors.last
     return f"It printed:\n{lines}\n{log_hint()}" if lines else log_hint()

@@ -2,17 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from kaa.core.messages import Json
 from kaa.ext.asking import Asker
-from kaa.ext.context import ConversationContext
+from kaa.ext.context import ConversationContext, ToolContext
 from kaa.ext.costs import Costs
 from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.ext.permissions import Access, Permissions
 from kaa.ext.process import wire
-from kaa.ext.process.calls import Calls
 from kaa.ext.process.connection import Connection, ConnectionEndedError, Notify
 from kaa.ext.process.host import ProcessHost
 from kaa.ext.process.manifest import Manifest
@@ -47,7 +46,7 @@ class Supervisor:
 
     def __init__(self, manifest: Manifest, host: ProcessHost, timing: Timing, costs: Costs) -> None:
         self.offers = Offers()
-        self.calls = Calls()
+        self.calls = _Calls()
         self.on_offers: Callable[[], None] = lambda: None
         self.on_notification: Callable[[str, Mapping[str, Json], ConversationContext | None], None] = lambda *_: None
         self.on_given_up: Callable[[], None] = lambda: None
@@ -262,3 +261,74 @@ _SESSION_OF: dict[str, Access] = {
     "register/compactor": "write",
     "register/provider": "write",
 }
+
+
+class _Calls:
+    """The conversations that use a process, the requests of kaa that it has not answered, and its own requests."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, ConversationContext] = {}
+        self._unanswered: list[ConversationContext] = []
+        self._last: ConversationContext | None = None
+        self._served: dict[asyncio.Task[object], ConversationContext] = {}
+
+    def opened(self, context: ConversationContext) -> None:
+        """A conversation began."""
+        self._open[context.conversation_id] = context
+        self._last = context
+
+    def closed(self, context: ConversationContext) -> None:
+        """A conversation ended: what the process asked for in it is given up."""
+        self._open.pop(context.conversation_id, None)
+        if self._last is not None and self._last.conversation_id == context.conversation_id:
+            self._last = next(reversed(self._open.values()), None)
+        for task, served in tuple(self._served.items()):
+            if served.conversation_id == context.conversation_id:
+                task.cancel()
+
+    @contextmanager
+    def during(self, context: ConversationContext | None) -> Iterator[Mapping[str, Json]]:
+        """Note that the process works for a conversation. Yields the parameter that says so."""
+        if context is None:
+            yield {}
+            return
+        self._last = self._open.get(context.conversation_id, context)  # not that of a command, which will have ended
+        self._unanswered.append(context)
+        try:
+            yield {"conversation": {"id": context.conversation_id, "cwd": context.workspace.root}}
+        finally:
+            self._unanswered.remove(context)
+
+    @contextmanager
+    def serving(self, context: ConversationContext | None) -> Iterator[None]:
+        """Note that the current task does what the process asked for."""
+        task = asyncio.current_task()
+        if context is None or task is None:
+            yield
+            return
+        self._served[task] = context
+        try:
+            yield
+        finally:
+            del self._served[task]
+
+    def stop(self, context: ConversationContext | None) -> None:
+        """A call was stopped: give up what the process asked for because of it."""
+        for task, served in tuple(self._served.items()):
+            if served is context:
+                task.cancel()
+
+    def context_of(self, params: Mapping[str, Json]) -> ConversationContext | None:
+        """What the process means: the tool call or the conversation that it names, else the last unanswered request.
+
+        If all are answered, the conversation of the last request, or the last one that began.
+        """
+        if isinstance(call_id := params.get("callId"), str):
+            for context in self._unanswered:
+                if isinstance(context, ToolContext) and context.call_id == call_id:
+                    return context
+        named = params.get("conversation")
+        if isinstance(named, dict) and isinstance(id_ := named.get("id"), str):
+            unanswered = (one for one in reversed(self._unanswered) if one.conversation_id == id_)
+            return next(unanswered, self._open.get(id_))
+        return self._unanswered[-1] if self._unanswered else self._last

@@ -1,10 +1,13 @@
 """Registers what a component offers: each tool, command and hook is a call of an export."""
 
+import asyncio
+from collections import deque
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from kaa.core.events import Event
 from kaa.core.hooks import Block, ReplaceArguments
 from kaa.core.messages import Json, TextContent, ToolCall, UserMessage
 from kaa.core.provider import ToolSchema
@@ -17,7 +20,6 @@ from kaa.ext.extension_api import ExtensionAPI
 from kaa.ext.wasm.description import ComponentFile
 from kaa.ext.wasm.errors import ComponentError
 from kaa.ext.wasm.machine import Machine
-from kaa.ext.wasm.observing import EventQueue
 from kaa.ext.wasm.values import bounded, fields, json_text, record
 from kaa.ext.wasm.worlds import Offer
 from kaa.llm.unicode_text import clean
@@ -49,7 +51,7 @@ def register(kaa: ExtensionAPI, machine: Machine, offer: Offer, found: Component
         section = offer.section
         kaa.add_prompt_section(found.extension.key, lambda _: section)
     if offer.events:
-        queue = EventQueue(machine, offer.hooks["on-event"], offer.events)
+        queue = _EventQueue(machine, offer.hooks["on-event"], offer.events)
         kaa.on_event(queue.add)
         kaa.on_close(queue.close)
 
@@ -147,3 +149,56 @@ class _Hooks:
 
 def _call_record(call: ToolCall) -> object:
     return record(id=clean(call.id), name=clean(call.name), arguments_json=json_text(call.arguments))
+
+
+_MAX_WAITING = 200
+
+
+class _EventQueue:
+    """Events that wait for the component. The oldest are dropped when there are too many.
+
+    Args:
+        machine: the component.
+        export: gets each event.
+        wanted: types of events.
+    """
+
+    def __init__(self, machine: Machine, export: str, wanted: frozenset[str]) -> None:
+        self._machine = machine
+        self._export = export
+        self._wanted = wanted
+        self._waiting: deque[tuple[Event, ConversationContext]] = deque(maxlen=_MAX_WAITING)
+        self._task: asyncio.Task[None] | None = None
+        self._failure: ComponentError | None = None
+
+    def add(self, event: Event, context: ConversationContext) -> None:
+        """Take an event, if it is wanted; the handler of the extension.
+
+        Raises:
+            ComponentError: the component failed at an earlier one; kaa reports it and does not call this again.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if event.__struct_config__.tag not in self._wanted:
+            return
+        self._waiting.append((event, context))
+        if self._task is None:
+            self._task = asyncio.create_task(self._pass_on())
+
+    def close(self) -> None:
+        """Drop what waits."""
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _pass_on(self) -> None:
+        try:
+            while self._waiting:
+                event, context = self._waiting.popleft()
+                text = clean(msgspec.json.encode(event).decode())
+                await self._machine.call(self._export, text, context=context)
+        except ComponentError as error:
+            self._failure = error
+            self._waiting.clear()
+        finally:
+            self._task = None

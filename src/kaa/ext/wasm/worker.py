@@ -14,13 +14,13 @@ from kaa.ext.context import ConversationContext
 from kaa.ext.wasm.compiled import CompiledFiles, brief, engine
 from kaa.ext.wasm.description import Limits
 from kaa.ext.wasm.errors import ComponentError
-from kaa.ext.wasm.shapes import signature
 from kaa.host.log import LOG
 
 if TYPE_CHECKING:
     from wasmtime import Store
-    from wasmtime.component import Linker, LinkerInstance
+    from wasmtime.component import ComponentItem, FuncType, Linker, LinkerInstance, ValType
     from wasmtime.component._types import ComponentExtern
+
 
 # A guest waits only in a sleep: nothing else that WASI offers it here can block. A thread in a sleep cannot be
 # interrupted, so there is none.
@@ -35,7 +35,7 @@ class HostFunction(msgspec.Struct, frozen=True):
     """A function of kaa.
 
     Attributes:
-        kind: its type, as `signature` writes it.
+        kind: its type, as `_signature` writes it.
         work: gets the context of the call, None while kaa loads the extension, and the arguments.
     """
 
@@ -135,8 +135,8 @@ class Worker:
             kind = item.ty
             if isinstance(kind, ComponentInstanceType):
                 parts = kind.exports(self._engine).items()
-                found |= {f"{name}#{part}": text for part, one in parts if (text := signature(one.ty))}
-            elif text := signature(kind):
+                found |= {f"{name}#{part}": text for part, one in parts if (text := _signature(one.ty))}
+            elif text := _signature(kind):
                 found[name] = text
         return found
 
@@ -242,3 +242,39 @@ def _failure(call: Call, limits: Limits, store: "Store", problem: str, output: b
     printed = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
     said = f" It printed: {' '.join(printed)[-300:]}" if printed else ""
     return ComponentError(f"{call.name} failed: {brief(problem)}.{said}")
+
+
+def _signature(item: "ComponentItem") -> str:
+    """The type of a function, such as `func(path: string) -> result<string, string>`; empty for anything else.
+
+    Records and variants are written out, because names of types are not part of a binary.
+    """
+    from wasmtime.component import FuncType  # lazy: only components need wasmtime
+
+    return _function(item) if isinstance(item, FuncType) else ""
+
+
+def _function(item: "FuncType") -> str:
+    parameters = ", ".join(f"{name}: {_type(kind)}" for name, kind in item.params)
+    result = item.result
+    return f"func({parameters})" + ("" if result is None else f" -> {_type(result)}")
+
+
+def _type(kind: "ValType") -> str:
+    from wasmtime import component  # lazy, as above
+
+    match kind:
+        case component.ListType():
+            return f"list<{_type(kind.element)}>"
+        case component.OptionType():
+            return f"option<{_type(kind.payload)}>"
+        case component.ResultType():
+            ok, err = kind.ok, kind.err
+            return f"result<{'_' if ok is None else _type(ok)}, {'_' if err is None else _type(err)}>"
+        case component.RecordType():
+            return f"record {{{', '.join(f'{name}: {_type(field)}' for name, field in kind.fields)}}}"
+        case component.VariantType():
+            cases = (name if payload is None else f"{name}({_type(payload)})" for name, payload in kind.cases)
+            return f"variant {{{', '.join(cases)}}}"
+        case _:
+            return type(kind).__name__.removesuffix("Type").lower()

@@ -2,7 +2,7 @@
 
 A question never takes a key that was not meant for it. It is asked when nobody has typed for a moment, and can be
 answered a moment later, when its answers appear; what is typed until then goes on into the editor, and puts them off.
-From then on `LoneLetters` tells answers from text.
+From then on `_LoneLetters` tells answers from text.
 """
 
 import os

@@ -282,7 +282,7 @@ def _thinking_fields(request: Request, endpoint: Endpoint, *, broken_in: bool, a
     Args:
         request: what is asked, of a model that can think.
         endpoint: whom.
-        broken_in: the turn that goes on has begun without thinking; see `begun_without_thinking`.
+        broken_in: the turn that goes on has begun without thinking; see `_begun_without_thinking`.
         adaptive_only: the server has said that the model decides for itself, and always thinks.
     """
     level, model, levels = request.thinking, request.model, endpoint.thinking_levels
