@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 2.0
 # Killing the tree gives up after a second; whoever answers later than that has died or hangs.
 _STOP_MARGIN_SECONDS = 3.0
+_SHORTEST_WAIT_SECONDS = 0.1  # while its user is asked at the very end of its time
 _READ_BYTES = 128 * 1024
 _PIPE_BYTES = 1024 * 1024  # what Linux allows everybody; fewer wake-ups than with its usual 64 KiB
 
@@ -89,6 +90,7 @@ class CommandRunner:
         timeout: float | None,  # noqa: ASYNC109 - not the caller's timeouts but the command's limit; its end is an answer
         output: Callable[[bytes], None] | OwnStreams,
         given: Callable[[], None] = lambda: None,
+        waited: Callable[[], float] = lambda: 0.0,
         fields: Mapping[str, object] | None = None,
         kind: Literal["command", "background"] = "command",
     ) -> Ending:
@@ -103,6 +105,7 @@ class CommandRunner:
             timeout: seconds, None for no limit.
             output: gets stdout and stderr as they come; or the streams the command is to have itself.
             given: called when it has these streams: the caller needs them no more.
+            waited: returns the seconds so far in which it may have waited for its user; these do not count.
             fields: of the request besides these.
             kind: of slot.
 
@@ -119,7 +122,7 @@ class CommandRunner:
             request |= fields or {}
             await command.start(request)
             given()
-            return await command.run(cwd, timeout)
+            return await command.run(cwd, timeout, waited)
         finally:
             if command.close():
                 self._slots.give_back(kind, slot)
@@ -152,12 +155,17 @@ class _RunningCommand:
         self._reusable = False
         self._streams = output if isinstance(output, OwnStreams) else None
 
-    async def run(self, cwd: str, seconds: float | None) -> Ending:
+    async def run(self, cwd: str, seconds: float | None, waited: Callable[[], float]) -> Ending:
         """Once it was started, see `CommandRunner.run`."""
         ended = asyncio.create_task(self._end())
         try:
             first: list[asyncio.Future[_EndReply] | asyncio.Future[None]] = [ended, self._interruption]
-            await asyncio.wait(first, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            left, before = seconds, waited()
+            while not (await asyncio.wait(first, timeout=left, return_when=asyncio.FIRST_COMPLETED))[0]:
+                now = waited()
+                if now <= before:
+                    break
+                left, before = max(now - before, _SHORTEST_WAIT_SECONDS), now
             timed_out = not ended.done() and not self._interruption.done()
         finally:
             if not ended.done():

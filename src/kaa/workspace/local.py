@@ -489,7 +489,7 @@ class LocalWorkspace:
         words = " ".join(command.argv)
         carrier = Carrier(self._listener, words=words, hosts=refused) if command.carries_findings else None
         started = time.monotonic()
-        async with network.used_by(self._questions):
+        async with network.used_by(self._questions) as waited:
             try:
                 is_outside = self._watched_by is not None
                 guarding = self._watched_by or self.sandbox
@@ -500,6 +500,7 @@ class LocalWorkspace:
                         cwd=self._start or command.cwd,
                         env=_changed(await self._environment(command), {**self._variables, **command.env}),
                         timeout=command.timeout,
+                        waited=waited,
                         output=output.feed,
                         fields=self._linkless,
                         kind=kind,

@@ -108,6 +108,26 @@ def play(scenario: Callable[[Place], Awaitable[None]], allowed: str = "off", lim
 
 
 class TestAnswers:
+    def test_the_time_in_which_questions_were_open_is_known(self) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("example.com", Recorder())
+            user = User()
+            async with place.call(user):
+                asking = asyncio.create_task(place.status("example.com"))
+                await user.is_asked()
+                first = place.calls.waited
+                while (second := place.calls.waited) <= first:
+                    await asyncio.sleep(0)
+
+                user.answer("call")
+                assert await asking == 200
+                third = place.calls.waited
+
+                assert third >= second > 0
+                assert place.calls.waited == third
+
+        play(scenario)
+
     def test_a_connection_waits_for_the_answer_and_goes_on(self) -> None:
         async def scenario(place: Place) -> None:
             await place.here.serve("example.com", Recorder())

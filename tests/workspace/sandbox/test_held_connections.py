@@ -1,6 +1,7 @@
 """Commands whose connections wait for an answer: what their results say if the answer comes late, or never."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.asking import HostAnswer
-from kaa.workspace.protocol import CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.patience import HANG_SECONDS
 from tests.workspace.sandbox.test_sandbox import Scenario, sh
@@ -17,6 +18,7 @@ from tests.workspace.sandbox.test_sandbox import play as play_anywhere
 
 # Of the event loop, in which kaa hears of connections that were closed before.
 _ROUNDS = 20
+_LIMIT_SECONDS = 2.0
 _FETCH = "import urllib.request as r; r.urlopen('http://name.invalid/')"
 
 
@@ -98,6 +100,29 @@ END
     play(folder, scenario)
 
     assert [one for one in results[0].blocked if one.what] == [Blocked(kind, "name.invalid:443")]
+
+
+def test_the_time_of_a_command_stands_still_while_its_question_is_open(folder: Path) -> None:
+    begun = time.monotonic()
+    user = User("no", lambda: time.monotonic() > begun + 2 * _LIMIT_SECONDS)
+    # The question is there within milliseconds: nothing but the shell starts.
+    script = """
+    proxy=${http_proxy#*//}; proxy=${proxy%/}
+    exec 3<>"/dev/tcp/${proxy%:*}/${proxy##*:}"
+    printf 'CONNECT name.invalid:443 HTTP/1.1\\r\\n\\r\\n' >&3
+    read -r answer <&3
+    echo "$answer"
+    """
+    results: list[CommandResult] = []
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        command = CommandRequest(["bash", "-c", script], timeout=_LIMIT_SECONDS)
+        results.append(await workspace.asking(user).run(command))
+
+    play(folder, scenario)
+
+    assert not results[0].timed_out
+    assert b" 403 " in results[0].tail
 
 
 def test_a_command_that_ends_well_withdraws_its_question(folder: Path) -> None:

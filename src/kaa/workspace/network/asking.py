@@ -11,7 +11,8 @@ A hostile command may name any number of hosts: a call asks few questions, with 
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from kaa.workspace.network.allow_list import GrantedAddress, NetworkRule
@@ -117,7 +118,8 @@ class HostQuestions:
             asked = self._asker.ask_private(str(rule), addresses, alone=calls.are_only(self))
             self._asking_private = asking = asyncio.ensure_future(asked)
             try:
-                await asyncio.wait({asking})
+                with calls.asking():
+                    await asyncio.wait({asking})
             finally:
                 asking.cancel()
                 await asyncio.wait({asking})
@@ -144,7 +146,8 @@ class HostQuestions:
                 named = self._asker.together(tuple(map(str, self._next)))
                 self._shown, self._next = tuple(map(NetworkRule.parse, named)), []
                 self._count += 1
-                answer = await self._asker.ask(tuple(map(str, self._shown)), alone=calls.are_only(self))
+                with calls.asking():
+                    answer = await self._asker.ask(tuple(map(str, self._shown)), alone=calls.are_only(self))
                 self._take(answer, calls)
         finally:
             self._asking, self._next = None, []
@@ -198,6 +201,9 @@ class RunningCalls:
         changed: Callable[[], None],
     ) -> None:
         self._calls: list[HostQuestions] = []
+        self._open = 0
+        self._since = 0.0  # a question has been open without a break
+        self._waited = 0.0
         self.grant = grant
         self.grant_at = grant_at
         self.changed = changed
@@ -211,6 +217,27 @@ class RunningCalls:
     def permitted_at(self) -> tuple[GrantedAddress, ...]:
         """Private addresses that are permitted until the call ends that asked."""
         return tuple(one for call in self._calls for one in call.permitted_at)
+
+    @property
+    def waited(self) -> float:
+        """Return the seconds so far in which a question was open, whichever call asked it.
+
+        They do not count for the time limits of commands: any of those that run may wait for the answer.
+        """
+        return self._waited + (time.monotonic() - self._since if self._open else 0.0)
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[None]:
+        """Meanwhile a question is open."""
+        if not self._open:
+            self._since = time.monotonic()
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._waited += time.monotonic() - self._since
 
     def permits(self, rule: NetworkRule) -> bool:
         """Whether a host is permitted until a call ends."""

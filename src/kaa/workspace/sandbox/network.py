@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import socket
 import weakref
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -96,13 +96,18 @@ class Network:
         return not named.beyond(self._state)
 
     @contextlib.asynccontextmanager
-    async def used_by(self, questions: "HostQuestions | None") -> AsyncIterator[None]:
-        """Meanwhile commands of a call run. None: nobody is asked on its behalf."""
+    async def used_by(self, questions: "HostQuestions | None") -> AsyncIterator[Callable[[], float]]:
+        """Meanwhile commands of a call run. None: nobody is asked on its behalf.
+
+        Yields:
+            What returns the seconds in which its commands may have waited for an answer, counted from any moment.
+        """
         if questions is None:
-            yield
+            yield lambda: 0.0
             return
-        async with self._running_calls().joined(questions):
-            yield
+        calls = self._running_calls()
+        async with calls.joined(questions):
+            yield lambda: calls.waited
 
     def attach(self, listener: socket.socket) -> int:
         """Serve what comes to a listening socket, which is owned from now on. Needs a running loop. Gives its port."""
