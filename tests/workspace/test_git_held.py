@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from kaa.workspace.git_held import HeldFiles, HeldFilesOfGit
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import CommandRequest
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.hostile_git import git
 from tests.workspace.conftest import RunLocal
@@ -65,6 +67,23 @@ async def _both(asked: HeldFilesOfGit, skill: Path) -> tuple[HeldFiles | None, H
     held = await asked.differing_in("other")
     skill.write_text("changed")
     return held, await asked.stashed(untracked=False)
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_worktree_that_a_command_made_can_be_removed_by_one(local: RunLocal, project: Path) -> None:
+    git(project, "init", "-q", "-b", "main")
+    git(project, "commit", "-q", "--allow-empty", "-m", "first")
+    git(project, "worktree", "add", "-q", "before")
+
+    async def scenario(workspace: LocalWorkspace) -> tuple[bool, ...]:
+        asked = HeldFilesOfGit(workspace)
+        await workspace.run(CommandRequest(["git", "worktree", "add", "-q", "since", "-b", "side"]))
+        can = [await asked.can_remove_worktree(name) for name in ("before", "since", "nowhere", ".")]
+        removed = await workspace.run(CommandRequest(["git", "worktree", "remove", "since"]))
+        return (*can, removed.exit_code == 0)
+
+    assert local(scenario, sandbox=SandboxOptions()) == (False, True, False, False, True)
+    assert sorted(path.name for path in (project / ".git" / "worktrees").iterdir()) == ["before"]
 
 
 @pytest.mark.usefixtures("mounts")

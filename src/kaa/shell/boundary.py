@@ -70,6 +70,10 @@ class SandboxControl(Confines, Protocol):
         """The protected files that `git stash` would have to take away; None if it can take all that it has to."""
         ...
 
+    async def can_remove_worktree(self, path: str) -> bool:
+        """Whether `git worktree remove` works inside the sandbox: commands may write all that git keeps of it."""
+        ...
+
     @property
     def moved_files(self) -> "MovedFiles":
         """What deals with files that the guard moved away, outside the sandbox."""

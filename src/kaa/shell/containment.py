@@ -101,6 +101,12 @@ class Contained:
 
         return await HeldFilesOfGit(self._workspace, self._executed).stashed(untracked=untracked)
 
+    async def can_remove_worktree(self, path: str) -> bool:
+        """See `SandboxControl`."""
+        from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
+
+        return await HeldFilesOfGit(self._workspace).can_remove_worktree(path)
+
     @property
     def _executed(self) -> Sequence[str]:
         """What kaa executes or obeys in the project."""
@@ -322,6 +328,10 @@ class NoSandbox:
     async def held_by_stash(self, *, untracked: bool) -> "HeldFiles | None":
         """Nothing is held."""
         return None
+
+    async def can_remove_worktree(self, path: str) -> bool:
+        """Nothing is held."""
+        return True
 
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
         """Nothing is checked out."""

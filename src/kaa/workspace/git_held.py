@@ -21,6 +21,9 @@ _MOST_CHANGED = 2_000  # files that a stash takes
 _MAX_LINES = 5_000  # of a file, to be compared in a moment
 _SHA1_LENGTH = 40
 _MOST_CHECKOUTS = 5  # in one command
+_WRITABLE_WORKTREE = (
+    'place=$(git -C "$1" rev-parse --absolute-git-dir) && [ -w "$place/commondir" ] && [ -w "$1/.git" ]'
+)
 _UNWRITABLE = 'cd "$1" || exit; shift; for path; do [ -e "$path" ] && ! [ -w "$path" ] && printf "%s\\0" "$path"; done'
 
 
@@ -94,6 +97,20 @@ class HeldFilesOfGit:
         others = (shlex.quote(f":(top,exclude){path}") for path in dict.fromkeys(map(_beginning, held)))
         return HeldFiles(held, "", remedy=f"git stash push{option} -- :/ {' '.join(others)}")
 
+    async def can_remove_worktree(self, path: str) -> bool:
+        """Return whether commands may write all that git keeps of a worktree.
+
+        The sandbox holds what was there when it was set up, not what a command has made since.
+
+        Args:
+            path: of the worktree, as a command names it.
+        """
+        request = _quick(["/bin/sh", "-c", _WRITABLE_WORKTREE, "sh", path])
+        try:
+            return (await self._workspace.run(request)).exit_code == 0
+        except OSError:
+            return False
+
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
         """Return those of some files that came with an earlier checkout, and that the present one does not have.
 
@@ -155,19 +172,22 @@ class HeldFilesOfGit:
 
     async def _unwritable(self, top: str, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of some files, from the root of the repository, that exist and cannot be written."""
-        request = CommandRequest(
-            ["/bin/sh", "-c", _UNWRITABLE, "sh", top, *paths],
-            timeout=_TIMEOUT_SECONDS,
-            tail_bytes=_MAX_OUTPUT_BYTES,
-            spill=False,
-            carries_findings=False,
-            finds_installed=False,
-        )
         try:
-            result = await self._workspace.run(request)
+            result = await self._workspace.run(_quick(["/bin/sh", "-c", _UNWRITABLE, "sh", top, *paths]))
         except OSError:
             return ()
         return tuple(os.fsdecode(path) for path in result.tail.split(b"\0") if path)
+
+
+def _quick(argv: Sequence[str]) -> CommandRequest:
+    return CommandRequest(
+        argv,
+        timeout=_TIMEOUT_SECONDS,
+        tail_bytes=_MAX_OUTPUT_BYTES,
+        spill=False,
+        carries_findings=False,
+        finds_installed=False,
+    )
 
 
 def _beginning(path: str) -> str:

@@ -1,7 +1,7 @@
 import pytest
 
 from kaa.ext.escalations import OUTSIDE
-from kaa.shell.approvals.foresight import foreseen
+from kaa.shell.approvals.foresight import foreseen, removed_worktree
 from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.reach import reach
 
@@ -40,8 +40,56 @@ def test_what_takes_away_worktrees_that_the_sandbox_hides_is_foreseen(command: s
 @pytest.mark.parametrize(
     "command",
     [
+        "git submodule add https://example.com/lib.git",
+        "git -C x submodule -q add -b main a b",
+        "git submodule deinit x",
+    ],
+)
+def test_what_git_would_leave_half_registered_is_foreseen(command: str) -> None:
+    (need,) = foreseen(reach(read(command)))
+
+    assert need.escalation == OUTSIDE
+    assert "writes the configuration of git" in need.reason
+
+
+@pytest.mark.parametrize(
+    "words", ["../wt -b side", "-b side ../wt", "--reason 'for x' --lock ../wt main", "-q ../wt", "../wt"]
+)
+def test_a_worktree_where_nothing_can_be_written_is_foreseen_wherever_its_path_stands(words: str) -> None:
+    asked: list[str] = []
+
+    def is_beyond(path: str) -> bool:
+        asked.append(path)
+        return path.startswith("..")
+
+    (need,) = foreseen(reach(read(f"git worktree add {words}")), is_beyond)
+
+    assert need.escalation == OUTSIDE
+    assert asked == ["../wt"]
+    assert not foreseen(reach(read(f"git worktree add {words}".replace("../", ""))), is_beyond)
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("git worktree remove wt", "wt"),
+        ("git worktree remove --force wt && git branch -d side", "wt"),
+        ("git worktree remove a; git worktree remove b", None),
+        ("git worktree remove wt; git worktree prune", None),
+        ("git worktree remove wt; git push", None),
+        ('git worktree remove "$x"', None),
+    ],
+)
+def test_the_only_worktree_that_a_command_removes_is_known(command: str, path: str | None) -> None:
+    assert removed_worktree(reach(read(command))) == path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         *("git worktree", "git worktree add wt", "git worktree list"),
         *(
+            "git submodule update",
             "git commit -s -m x",
             "git stash push",
             "git fetch origin v1.2:refs/heads/x",

@@ -39,7 +39,7 @@ def _hosts(command: str) -> list[str]:
         ("wget http://example.com:8080/a https://b.example", ["example.com:8080", "b.example"]),
         ("git clone --depth 1 https://github.com/a/b", ["github.com"]),
         ("git ls-remote https://github.com/a/b", ["github.com"]),
-        ("git submodule add https://github.com/a/b", ["github.com"]),
+        ("git fetch https://github.com/a/b", ["github.com"]),
         ("curl https://93.184.216.34/", ["93.184.216.34"]),
     ],
 )

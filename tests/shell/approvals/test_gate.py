@@ -91,6 +91,7 @@ class Sandbox:
         self.hosts_of_call: tuple[str, ...] = ()
         self.fails = False
         self.held: dict[str, HeldFiles] = {}
+        self.own_worktrees: list[str] = []
         self.settled = asyncio.Event()
         self.settled.set()
 
@@ -99,6 +100,9 @@ class Sandbox:
 
     async def held_from(self, revision: str) -> HeldFiles | None:
         return self.held.get(revision)
+
+    async def can_remove_worktree(self, path: str) -> bool:
+        return path in self.own_worktrees
 
     async def settle(self) -> None:
         await self.settled.wait()
@@ -1377,6 +1381,25 @@ class TestAfter:
         (question,) = stage.person.questions
         assert (question.title, question.escalations) == ("git pull", (OUTSIDE,))
         assert "kaa does not offer to run this outside the sandbox" in results(end)[0].text
+
+    def test_a_worktree_that_a_command_made_is_removed_without_a_question(self) -> None:
+        stage = Stage(policy="auto")
+        stage.sandbox.effective = True
+        stage.sandbox.own_worktrees = ["wt2"]
+
+        stage.commands("git worktree remove wt2", "git worktree remove wt1")
+
+        assert stage.ran == [("git worktree remove wt2", None)]
+        assert [question.title for question in stage.person.questions] == ["git worktree remove wt1"]
+
+    def test_a_worktree_elsewhere_is_refused_before_git_makes_its_branch(self) -> None:
+        stage = Stage(policy="auto")
+        stage.sandbox.effective = True
+
+        stage.commands("git worktree add ../wt -b side", "git worktree add wt -b side", "cd sub; git worktree add ../w")
+
+        assert stage.ran == [("git worktree add wt -b side", None), ("cd sub; git worktree add ../w", None)]
+        assert stage.person.questions == []
 
     def test_a_directory_that_did_not_help_is_not_offered_again(self) -> None:
         stage = Stage(AllowOnce(), Deny(), policy="auto")

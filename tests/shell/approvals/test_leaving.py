@@ -30,6 +30,10 @@ def objection(command: str, exposed: str | None = None) -> str | None:
         "git config user.name Me",
         "git config --local branch.main.rebase true && git config --unset user.email",
         "git switch -",
+        "git checkout -q -b old HEAD~1",
+        "git checkout -tb topic origin/main",
+        "git switch -qc topic",
+        "git submodule deinit vendor/lib",
         "git worktree remove wt && git worktree prune -v",
         "gh pr create --fill | head -3",
         "gh pr create --title x --body '- one\n- two'",
@@ -279,6 +283,9 @@ def test_other_programs_and_hidden_ones_may_not(command: str) -> None:
         "git config user.name Me extra",
         "git config",
         "git checkout -f main",
+        "git checkout -B main other",
+        "git switch -C main",
+        "git submodule deinit -f vendor/lib",
         "git checkout --recurse-submodules main",
         "git submodule add foo::bar x",
         "git fetch --recurse-submodules",
@@ -659,3 +666,13 @@ def test_glab_does_not_leave_where_the_repository_has_settings_for_it(tmp_path: 
     (tmp_path / ".git" / "glab-cli").mkdir()
 
     assert "glab obeys" in (objection_to_leaving(call, str(tmp_path), None) or "")
+
+
+def test_what_kaa_cannot_judge_is_named_with_its_subcommand() -> None:
+    assert objection("git checkout -B main x") == "kaa cannot judge which programs and files `git checkout -B` uses"
+
+
+def test_a_worktree_elsewhere_is_not_made_outside_the_sandbox() -> None:
+    assert objection("git worktree add ../wt -b side") == (
+        "it writes files that nobody has looked at. Inside the project it needs no approval"
+    )

@@ -1,5 +1,6 @@
 """What a call of a tool would do: what it runs and touches, whether it must leave the sandbox, what would be lost."""
 
+import os
 from collections import Counter
 
 import msgspec
@@ -7,12 +8,13 @@ import msgspec
 from kaa.core.messages import Json, ToolCall
 from kaa.ext.api import Risk
 from kaa.ext.tools import ToolServer
+from kaa.host.paths import is_below
 from kaa.shell.approvals.destructive import losses
 from kaa.shell.approvals.finding import deletion
 from kaa.shell.approvals.foresight import Need, foreseen, foreseen_host
 from kaa.shell.approvals.grammar import Script, read
 from kaa.shell.approvals.losses import Loss
-from kaa.shell.approvals.places import is_free_to_write, is_protected, names_of, path_argument, temporary_path
+from kaa.shell.approvals.places import absolute, is_free_to_write, is_protected, names_of, path_argument, temporary_path
 from kaa.shell.approvals.reach import CommandReach, reach
 from kaa.shell.boundary import Confines
 from kaa.workspace.permitted import Target
@@ -82,9 +84,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
     @property
     def works_elsewhere(self) -> bool:
         """Whether git in it may work on another repository than the project's."""
-        simple = self.reach.simple if self.reach else ()
-        words = (command.words for command in simple if command.words[:1] not in _SAYING)
-        return any(word is None or word in _ELSEWHERE for each in words for word in each)
+        return self.reach is not None and _works_elsewhere(self.reach)
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -123,6 +123,11 @@ class JudgedCall(msgspec.Struct, frozen=True):
         return tuple(word for move in moves for word in move[:-1] if word and not word.startswith("-"))
 
 
+def _works_elsewhere(reach: CommandReach) -> bool:
+    words = (command.words for command in reach.simple if command.words[:1] not in _SAYING)
+    return any(word is None or word in _ELSEWHERE for each in words for word in each)
+
+
 def examine(
     call: ToolCall,
     risk: Risk,
@@ -155,10 +160,25 @@ def examine(
         outside=outside,
         is_held=confines.effective and outside is None,
         losses=() if found is None else losses(found, confines.temporary, str(call.arguments.get("command", ""))),
-        needs=foreseen_host(call.arguments.get("url")) if risk == "fetch" else () if found is None else foreseen(found),
+        needs=_needs(call, risk, found, confines),
         private=_private(call, confines) if risk == "command" else None,
         server=server,
     )
+
+
+def _needs(call: ToolCall, risk: Risk, found: CommandReach | None, confines: Confines) -> tuple[Need, ...]:
+    if risk == "fetch":
+        return foreseen_host(call.arguments.get("url"))
+    if found is None:
+        return ()
+    writable = () if _works_elsewhere(found) else confines.writable
+
+    def is_beyond(path: str) -> bool:
+        return bool(writable) and not is_below(
+            os.path.realpath(absolute(path, confines.root)), (*writable, *confines.temporary)
+        )
+
+    return foreseen(found, is_beyond)
 
 
 def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | None) -> JudgedCall:

@@ -19,7 +19,7 @@ _OF_FETCH = (
     r"-[apqvtfn46]+|-j\d*|--(?:all|depth|dry-run|force|jobs|no-tags|prune|prune-tags|quiet|tags|unshallow|verbose)"
 )
 _GIT = {
-    "checkout": r"-[qd]+|-|--(?:detach|guess|no-guess|no-track|quiet)",
+    "checkout": r"-[qdt]*b?|--(?:detach|guess|no-guess|no-track|quiet|track)",
     "clone": r"-[qvnl46]+|-[bjo]|--(?:bare|branch|depth|filter|jobs|mirror|no-checkout|no-tags|origin|quiet"
     r"|recurse-submodules|recursive|shallow-submodules|single-branch|verbose)",
     "commit": r"-[aqvsne]*(?:m.*|S.*)?|-F|--(?:all|allow-empty|amend|author|date|file|fixup|gpg-sign|message|no-edit"
@@ -31,14 +31,14 @@ _GIT = {
     "push": r"-[ufndqv46]+|-o.*|--(?:all|atomic|branches|delete|dry-run|follow-tags|force|force-if-includes"
     r"|force-with-lease|mirror|no-verify|porcelain|prune|push-option|quiet|set-upstream|tags|verbose)",
     "remote": r"-[vfpnt]+|-m|--(?:add|all|delete|dry-run|no-tags|prune|push|tags|verbose)",
-    "submodule": r"-[qfb]+|-j\d*|--(?:branch|checkout|depth|force|init|jobs|name|no-fetch|quiet|recommend-shallow"
+    "submodule": r"-[qfb]+|-j\d*|--(?:all|branch|checkout|depth|force|init|jobs|name|no-fetch|quiet|recommend-shallow"
     r"|recursive|remote|single-branch)",
-    "switch": r"-[qd]+|-|--(?:detach|guess|no-guess|no-track|quiet)",
+    "switch": r"-[qdt]*c?|--(?:create|detach|guess|no-guess|no-track|quiet|track)",
     "tag": r"-[adflnsv]*(?:m.*)?|-u|--(?:annotate|contains|delete|force|list|local-user|merged|message|points-at|sign"
     r"|sort|verify)",
     "worktree": r"-[fvn]+|--(?:dry-run|expire|force|verbose)",
 }
-_SUBMODULES = frozenset({"add", "init", "status", "sync", "update"})  # `foreach` runs what it is given
+_SUBMODULES = frozenset({"add", "deinit", "init", "status", "sync", "update"})  # `foreach` runs what it is given
 _OF_WORKTREES = frozenset({"list", "prune", "remove"})  # `add` and `move` make a directory of any name
 _BEFORE_SUBCOMMANDS = frozenset({"--no-pager", "-P"})
 # Their first operand is a repository. These options have a value in the next word.
@@ -338,15 +338,15 @@ def _of_git(words: Sequence[str], root: str) -> str | None:
     options = _GIT.get(subcommand)
     if options is None:
         return subcommand or "no subcommand"
-    for word in words[1:]:
-        given = word.partition("=")[0] if word.startswith("--") else word
-        if _IS_OPTION.match(word) and not re.fullmatch(options, given, re.DOTALL):
-            return word
     operands = [word for word in words[1:] if not word.startswith("-")]
     if subcommand == "submodule" and (not operands or operands[0] not in _SUBMODULES):
         return " ".join(("submodule", *operands[:1]))
     if subcommand == "worktree" and (not operands or operands[0] not in _OF_WORKTREES):
         return " ".join(("worktree", *operands[:1]))
+    for word in words[1:]:
+        given = word.partition("=")[0] if word.startswith("--") else word
+        if _IS_OPTION.match(word) and not re.fullmatch(options, given, re.DOTALL):
+            return f"{subcommand} {word}"
     if subcommand == "config" and not _is_inert(operands):
         return " ".join(("config", *operands[:1]))
     return objection_to_repositories(subcommand, _repositories(subcommand, words[1:], operands), root)

@@ -40,7 +40,7 @@ from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, escalations_for, is_dispensable, result_without
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import Permission, beyond, forbidden, judged_parts, permission
-from kaa.shell.approvals.foresight import Need
+from kaa.shell.approvals.foresight import Need, removed_worktree
 from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.hosts import HostJudge
 from kaa.shell.approvals.installing import place_of_installed
@@ -550,8 +550,19 @@ class Gate:
         tool = self._tool_of(call.name)
         server = None if tool is None else tool.server
         if len(str(call.arguments.get("command", ""))) < _LONG_CHARACTERS:
-            return examine(call, risk, self._sandbox, server=server)
-        return await asyncio.to_thread(examine, call, risk, self._sandbox, server=server)
+            examined = examine(call, risk, self._sandbox, server=server)
+        else:
+            examined = await asyncio.to_thread(examine, call, risk, self._sandbox, server=server)
+        return examined if not examined.needs or blocked else await self._without_unneeded(examined)
+
+    async def _without_unneeded(self, call: JudgedCall) -> JudgedCall:
+        """The call without the need to leave the sandbox for a worktree that a command has made in it."""
+        if call.reach is None or call.works_elsewhere or self._sandbox.mode != "workspace-write":
+            return call
+        path = removed_worktree(call.reach)
+        is_free = path is not None and await self._sandbox.can_remove_worktree(path)
+        needs = tuple(need for need in call.needs if need.escalation != OUTSIDE)
+        return msgspec.structs.replace(call, needs=needs) if is_free else call
 
     def _risk_of(self, name: str) -> Risk:
         tool = self._tool_of(name)

@@ -27,6 +27,8 @@ def git_loss(rest: Sequence[str | None]) -> Loss | None:
             return Loss(f"deletes {listed(operands[:1])}", "repository")
         case "worktree" if operands[:1] == ["remove"] and ("f" in letters or "--force" in options):
             return Loss("deletes a worktree with its changes")
+        case "submodule" if operands[:1] == ["deinit"] and ("f" in letters or "--force" in options):
+            return Loss("deletes the files of submodules with their changes")
         case _:
             return _always_lost(subcommand, operands, options, letters)
 

@@ -328,6 +328,8 @@ def _hidden_of_client(command: SimpleCommand, program: str, root: str, *, moves:
         words = words[: len(words) - len(remote)]
     if reason := _works_elsewhere(name, words, moves=moves):
         return reason
+    if name == "git" and words[:2] == ["worktree", "add"]:
+        return "it writes files that nobody has looked at. Inside the project it needs no approval"
     if unknown := _unknown(name, words, root):
         if unknown.endswith(IS_HERE):
             return unknown
