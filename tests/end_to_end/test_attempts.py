@@ -242,7 +242,8 @@ def test_a_user_looks_merges_and_drops(kaa: Kaa) -> None:
     assert names(kaa) == [first["worktree"]]
     taken = {"good", "file"} if first["passed"] else {"bad"}
     assert {path.name for path in kaa.project.iterdir()} == taken
-    assert ":attempts-diff" in session_text(kaa)
+    assert "\n| +x" in asked[4]["title"] or "\n| +y" in asked[4]["title"]
+    assert asked[4]["options"] == ["Back", "Merge"]
 
 
 def test_esc_stops_all_and_one_is_stopped_by_name(seat: Seat) -> None:

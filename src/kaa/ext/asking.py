@@ -87,7 +87,7 @@ class AttributingAsker:
         return await self._asker.ask(msgspec.structs.replace(question, conversation=conversation, agent=agent))
 
 
-async def confirm(asker: Asker, title: str, details: str = "", *, only_person: bool = False) -> bool:
+async def confirm(asker: Asker, title: str, details: str = "", *, only_person: bool = False, diff: str = "") -> bool:
     """Ask for a yes. Dismissing the question counts as no.
 
     Args:
@@ -95,10 +95,11 @@ async def confirm(asker: Asker, title: str, details: str = "", *, only_person: b
         title: the question, in one line.
         details: what the answer depends on, in lines.
         only_person: a yes lets code of others run, or trusts it; a program that drives kaa cannot say it.
+        diff: a unified diff that the answer depends on, too.
 
     Raises:
         NobodyToAskError: nobody is there to answer.
     """
     from kaa.ext.questions import Confirmation, Confirmed  # lazy: few conversations ask
 
-    return await asker.ask(Confirmation(title, details, only_person)) == Confirmed(yes=True)
+    return await asker.ask(Confirmation(title, details, only_person, diff)) == Confirmed(yes=True)

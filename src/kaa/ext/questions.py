@@ -293,12 +293,14 @@ class Confirmation(Question[Confirmed], tag="confirmation", frozen=True):
     Attributes:
         details: what the answer depends on, in lines.
         only_person: a yes lets code of others run, or trusts it; a program that drives kaa cannot say it.
+        diff: a unified diff that the answer depends on, too; shown below the details.
     """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (Confirmed,)
 
     details: str = ""
     only_person: bool = False
+    diff: str = ""
 
 
 class Choice(Question[Chosen], tag="choice", frozen=True):
@@ -311,6 +313,7 @@ class Choice(Question[Chosen], tag="choice", frozen=True):
         current: the option in force.
         requested: the person has just asked for this list, so it may open at once.
         only_person: a choice spends what is the person's; a program that drives kaa cannot make it.
+        diff: a unified diff that the answer depends on, too; shown below the details.
     """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (Chosen,)
@@ -321,6 +324,7 @@ class Choice(Question[Chosen], tag="choice", frozen=True):
     current: str | None = None
     requested: bool = False
     only_person: bool = False
+    diff: str = ""
 
     def fit(self, answer: Answer) -> Chosen | Dismissed:
         """See `Question.fit`."""

@@ -86,7 +86,7 @@ def test_it_is_loaded_as_the_user_approved_it(stage: Stage, repository: Path) ->
 
     _write(repository, "two")
     assert stage.play(_commands) == set()
-    assert "-NAME = 'one'\n+NAME = 'two'" in person.questions[1].details
+    assert "-NAME = 'one'\n+NAME = 'two'" in person.questions[1].diff
     assert stage.play(_commands) == {"two"}
 
 
@@ -116,7 +116,7 @@ def test_reloading_asks_about_what_changed(stage: Stage, repository: Path) -> No
         return await _commands(conversation)
 
     assert stage.play(scene) == {"two"}
-    assert "-NAME = 'one'\n+NAME = 'two'" in person.questions[1].details
+    assert "-NAME = 'one'\n+NAME = 'two'" in person.questions[1].diff
 
 
 def test_a_yes_replaces_no_approval_that_came_meanwhile(stage: Stage, repository: Path) -> None:

@@ -77,7 +77,7 @@ def test_hooks_have_the_users_rights_as_the_user_approved_them(stage: Stage, pro
     assert "runs with your rights" in _listing(stage)
     _write(project, _HOOKS.format(word="two"))
     assert "runs in the sandbox" in _listing(stage)
-    changed = ["".join(line.split()) for line in person.questions[1].details.splitlines()]
+    changed = ["".join(line.split()) for line in person.questions[1].diff.splitlines()]
     assert '-"command":"echoone"' in changed
     assert '+"command":"echotwo"' in changed
 

@@ -8,8 +8,7 @@ from kaa.builtin.amounts import counted
 from kaa.builtin.attempts.comparing import as_text, best, shown
 from kaa.builtin.attempts.running import NAME, Attempt, in_short, run_attempts
 from kaa.builtin.attempts.wanted import Wanted, wanted_in
-from kaa.core.display_values import DisplayValue, Text
-from kaa.ext.api import Choice, Chosen, CommandContext, Diff, Reply
+from kaa.ext.api import Choice, Chosen, CommandContext, Reply
 from kaa.ext.errors import CommandError
 from kaa.ext.session_services import WorktreeMerge
 from kaa.workspace.blocked import visible
@@ -147,29 +146,25 @@ async def _agreed(attempt: Attempt, context: CommandContext) -> WorktreeMerge | 
     left_out = [f"Not merged, git ignores or cannot add it: {named}{besides}"] if named else []
     question = Choice(
         f"Merge attempt {attempt.number} into the project?",
-        options=(_MERGE, _DIFF, _BACK),
+        options=(_DIFF, _MERGE, _BACK),
         details="\n".join([*lines[:_MOST_LINES], *more, *left_out]),
     )
-    while True:
-        match await context.asker.ask(question):
-            case Chosen(option=option) if option == _MERGE:
-                return preview
-            case Chosen(option=option) if option == _DIFF:
-                diff = await context.worktrees.diff(attempt.worktree, preview)
-                _show_diff(diff, attempt, context)
-            case _:
-                return None
+    answer = await context.asker.ask(question)
+    if isinstance(answer, Chosen) and answer.option == _DIFF:
+        diff = await context.worktrees.diff(attempt.worktree, preview)
+        answer = await context.asker.ask(_with_diff(question, diff, attempt))
+    return preview if isinstance(answer, Chosen) and answer.option == _MERGE else None
 
 
-def _show_diff(diff: str, attempt: Attempt, context: CommandContext) -> None:
-    display: list[DisplayValue] = [Diff(diff[:_MOST_DIFF_CHARACTERS])]
+def _with_diff(question: Choice, diff: str, attempt: Attempt) -> Choice:
+    """The same question with the diff to read."""
+    details = question.details
     if (missing := len(diff) - _MOST_DIFF_CHARACTERS) > 0:
-        text = (
-            f"The diff is cut: {missing:,} more characters. `kaa worktrees diff {attempt.worktree}` in another terminal"
-            " shows all of it."
+        details += (
+            f"\nThe diff is cut: {missing:,} more characters. `kaa worktrees diff {attempt.worktree}` in another"
+            " terminal shows all of it."
         )
-        display.append(Text(text, "warning"))
-    context.session.append({"worktree": attempt.worktree}, f"{_KIND}-diff", display=display)
+    return Choice(question.title, options=(_BACK, _MERGE), details=details, diff=diff[:_MOST_DIFF_CHARACTERS])
 
 
 async def _merged(attempt: Attempt, agreed: WorktreeMerge | None, wanted: Wanted, context: CommandContext) -> str:

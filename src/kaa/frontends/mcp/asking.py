@@ -85,8 +85,8 @@ def _form(question: AnyQuestion, options: Mapping[str, Answer]) -> FormRequest:
     match question:
         case Form(fields=fields):
             return FormRequest(message, tuple(map(_sanitized, fields)))
-        case Confirmation(details=details):
-            message = f"{message}\n{sanitize(details)}".rstrip()
+        case Confirmation(details=details, diff=diff):
+            message = "\n".join((message, *map(sanitize, filter(None, (details, diff)))))
             field = YesNoField(_FIELD, "Yes", required=True)
         case TextInput(placeholder=placeholder):
             field = TextField(_FIELD, "Answer", sanitize(placeholder), required=True)

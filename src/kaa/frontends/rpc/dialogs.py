@@ -146,8 +146,8 @@ class Dialogs:
 def _request(request_id: str, question: AnyQuestion, seconds: float, *, lasting: bool) -> dict[str, object]:
     dialog: Mapping[str, object]
     match question:
-        case Confirmation(details=details):
-            dialog = {"method": "confirm", "message": details}
+        case Confirmation(details=details, diff=diff):
+            dialog = {"method": "confirm", "message": "\n\n".join(filter(None, (details, diff)))}
         case TextInput(placeholder=placeholder):
             dialog = {"method": "input", "placeholder": placeholder}
         case Editing(text=text):
@@ -193,7 +193,10 @@ def question_text(question: AnyQuestion) -> str:
                 f"{option}: {meaning}" for option, meaning in zip(options, descriptions, strict=False) if meaning
             ]
             now = [f"now: {question.current}"] if question.current else []
-            shown = [question.title, *_quoted("\n".join(filter(None, [question.details, *now, *meanings])))]
+            shown = [
+                question.title,
+                *_quoted("\n".join(filter(None, [question.details, *now, *meanings, question.diff]))),
+            ]
         case Form(message=message, fields=fields):
             explained = [
                 f"{one_line(field.name)}{' (required)' if field.required else ''}: {one_line(_meaning(field))}"

@@ -120,19 +120,18 @@ class ExtensionsInProjects:
                 f"{extension.path} lies in {project}, where commands of the model could write it. It runs with your"
                 " rights. kaa loads a copy of it as it is now, and asks again when it has changed."
             ]
+            diff = ""
             if isinstance(state, Changed):
-                lines += ["", "What changed since you said yes:", state.difference.diff]
+                lines.append("What changed since you said yes:")
+                diff = state.difference.diff
             else:
                 names = [one.path for one in files.files]
                 more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
-                lines += [
-                    "",
-                    f"Its files: {', '.join((*names[:_MOST_NAMED], *more))}. Look at them before you say yes.",
-                ]
+                lines.append(f"Its files: {', '.join((*names[:_MOST_NAMED], *more))}. Look at them before you say yes.")
             title = f"Load extension {extension.name} as it is now?"
             remedy = "You have not approved it as it is: kaa asks in the terminal at the next start, and after /reload"
             try:
-                if not may_ask or not await confirm(self._asker, title, "\n".join(lines), only_person=True):
+                if not may_ask or not await confirm(self._asker, title, "\n".join(lines), only_person=True, diff=diff):
                     raise ExtensionError(_refusal(extension, project, remedy))
             except NobodyToAskError as error:
                 raise ExtensionError(_refusal(extension, project, remedy)) from error

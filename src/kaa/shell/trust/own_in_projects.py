@@ -129,14 +129,15 @@ class OwnParts:
 
         if not asker.can_ask or configuration.digest in self._declined:
             return False
-        lines: list[str] = []
+        lines, diff = [_WITHOUT], ""
         for part, project in asked.items():
             lines += [f"{part.path}, which commands could write in {project}:", *(f"- {one}" for one in part.lines)]
         state = store.state(configuration)
         if isinstance(state, Changed) and (state.difference.changed or state.difference.removed):
-            lines += ["", "What changed since you said yes:", state.difference.diff]
+            lines.append("What changed since you said yes:")
+            diff = state.difference.diff
         try:
-            approves = await confirm(asker, _TITLE, "\n".join((*lines, "", _WITHOUT)), only_person=True)
+            approves = await confirm(asker, _TITLE, "\n".join(lines), only_person=True, diff=diff)
         except NobodyToAskError:
             return False
         if not approves:

@@ -86,6 +86,30 @@ def test_what_only_a_person_may_permit_is_permitted_when_all_of_it_was_on_the_sc
     assert answers == [Confirmed(yes=True)]
 
 
+def test_a_diff_is_read_as_a_whole_by_turning_its_pages() -> None:
+    lines = "\n".join(f"+line {number}" for number in range(100))
+    diff = f"--- a/file\n+++ b/file\n@@ -0,0 +1,100 @@\n{lines}"
+    dialog = ChoiceDialog(
+        keyboard_context(), Choice("Merge it?", ("Back", "Merge"), "1 file changed", diff=diff), lambda _: None
+    )
+    dialog.offer()
+    shown = visible(dialog.render(60))
+
+    while "line 99" not in "\n".join(shown):
+        press(dialog, "pagedown")
+        shown += visible(dialog.render(60))
+
+    assert any("1 file changed" in line for line in shown)
+    assert all(any(f"{number + 1} line {number}" in line for line in shown) for number in range(100))
+
+
+def test_an_empty_line_of_the_details_has_no_bullet() -> None:
+    bullet = keyboard_context().glyphs.bullet
+    dialog = ConfirmationDialog(keyboard_context(), Confirmation("Go on?", "one\n\ntwo"), lambda _: None)
+
+    assert "".join(visible(dialog.render(60))).count(bullet) == 2
+
+
 def test_another_question_is_answered_before_it_was_read() -> None:
     answers: list[Confirmed | Dismissed] = []
     dialog = ConfirmationDialog(keyboard_context(), Confirmation("Go on?", "line\n" * 200), answers.append)

@@ -15,12 +15,25 @@ def paragraph(context: Context, text: str, token: str, width: int, *, bullet: bo
     return wrap([(harmless(text), context.palette[token])], width, first, rest)
 
 
-def details_of(context: Context, details: str) -> Callable[[int], list[str]]:
-    """The body of a dialog that says, with a bullet for each line, what an answer depends on."""
+def details_of(context: Context, details: str, diff: str = "") -> Callable[[int], list[str]]:
+    """Return the body of a dialog that says, with a bullet for each line, what an answer depends on.
+
+    Args:
+        context: colours and glyphs.
+        details: in lines; an empty one separates what is above it from what is below it.
+        diff: a unified diff, which comes last.
+    """
 
     def body(width: int) -> list[str]:
-        return [
-            line for detail in details.splitlines() for line in paragraph(context, detail, "text", width, bullet=True)
+        lines = [
+            line
+            for detail in details.splitlines()
+            for line in (paragraph(context, detail, "text", width, bullet=True) if detail else [""])
         ]
+        if diff:
+            from kaa.tui.components.diff import DiffView  # lazy: few questions have a diff
+
+            lines += ["", *DiffView(context, diff).render(width)]
+        return lines
 
     return body

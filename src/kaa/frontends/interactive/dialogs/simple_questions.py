@@ -29,7 +29,9 @@ class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
 
     def __init__(self, context: Context, question: Choice, on_answer: Callable[[Chosen | Dismissed], None]) -> None:
         token = "borderAccent" if question.requested else "warning"
-        super().__init__(context, question.title, details_of(context, question.details), on_answer, token)
+        super().__init__(
+            context, question.title, details_of(context, question.details, question.diff), on_answer, token
+        )
         self._question = question
 
     def _answering(self) -> SelectList[str]:
@@ -59,7 +61,7 @@ class ConfirmationDialog(QuestionDialog[Confirmed | Dismissed]):
     def __init__(
         self, context: Context, question: Confirmation, on_answer: Callable[[Confirmed | Dismissed], None]
     ) -> None:
-        super().__init__(context, question.title, details_of(context, question.details), on_answer)
+        super().__init__(context, question.title, details_of(context, question.details, question.diff), on_answer)
         self._is_to_be_read = question.only_person
         self.urge = "Scroll to the end to allow" if question.only_person else ""
 
