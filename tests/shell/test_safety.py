@@ -93,12 +93,32 @@ def test_what_links_in_a_linked_extension_lead_to_is_protected(tmp_path: Path) -
     (extension / "node_modules" / "pkg" / "deep" / "unused").symlink_to(project / "unused")
     (extension / "elsewhere").symlink_to(elsewhere)  # no command writes there
     (extension / "project").symlink_to("../..")  # would protect all of it
-    (home.extensions / "hello").symlink_to(extension)
 
-    loaded = set(sandbox_options(home, SandboxFlags(), str(project)).loaded)
+    loaded = set(sandbox_options(home, SandboxFlags(extensions=(str(extension),)), str(project)).loaded)
 
     below = {path.removeprefix(f"{project}/") for path in loaded if path.startswith(str(project))}
     assert below == {"tools/hello", "shared", "further", "package"}
+
+
+@pytest.mark.parametrize("by_setting", [False, True])
+def test_commands_may_write_an_extension_in_the_project_that_is_loaded_from_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_setting: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    home, extension = Home(tmp_path / "user" / "home"), tmp_path / "user" / "dev" / "project" / "hello"
+    for folder in (home.extensions, extension):
+        folder.mkdir(parents=True)
+    (extension / "__init__.py").touch()
+    if by_setting:
+        home.settings.write_text(json.dumps({"extensions": [str(extension)]}))
+    else:
+        (home.extensions / "hello").symlink_to(extension)
+
+    here = sandbox_options(home, SandboxFlags(), str(extension.parent))
+    elsewhere = sandbox_options(home, SandboxFlags(), str(home.path.parent.parent))
+
+    assert str(extension) not in (*here.loaded, *here.obeyed)
+    assert str(extension) in elsewhere.loaded  # the whole home is no project: nothing is copied
 
 
 def test_hooks_of_the_users_are_protected_where_commands_can_write(
@@ -163,7 +183,11 @@ def test_a_link_that_commands_can_exchange_leads_to_nothing_of_the_users(
         sandbox_options(home, SandboxFlags(), str(project))
 
 
-@pytest.mark.parametrize("path", [one for one in _OWN if one not in (".kaa/agent", ".claude")])
+@pytest.mark.parametrize(
+    "path",
+    # Extensions are loaded from copies.
+    [one for one in _OWN if one not in (".kaa/agent", ".claude") and not one.startswith(".kaa/agent/extensions/")],
+)
 @pytest.mark.parametrize("exists", [True, False])
 def test_files_of_the_user_are_protected_wherever_they_lie_and_before_they_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, exists: bool

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from kaa.host.paths import exchangeable, is_below
 from kaa.shell.components import USER_INSTRUCTIONS, Place, PluginPlaces, user_hook_places, user_lsp_places, user_places
@@ -45,7 +44,7 @@ def own_paths(home: Home, user: Settings, plugins: Iterable[PluginPlaces]) -> tu
     plugins = tuple(plugins)
     folders = (*(place.folder for place in places), *(str(one.root) for one in plugins))
     top = os.path.join(os.getcwd(), home.path)  # not normalized: `..` behind a link leads elsewhere
-    extensions = os.path.join(top, home.extensions.name)
+    extensions = _extensions_in(home)
     named = (
         top,
         *folders,
@@ -62,28 +61,40 @@ def own_paths(home: Home, user: Settings, plugins: Iterable[PluginPlaces]) -> tu
     return tuple(dict.fromkeys((*named, *links)))
 
 
-def protected_paths(own: Sequence[str], home: Path, writable: Sequence[str]) -> tuple[str, ...]:
+def protected_paths(
+    own: Sequence[str], home: Home, writable: Sequence[str], is_copied: Callable[[str], bool]
+) -> tuple[str, ...]:
     """Return the real paths of those of the user's files that commands must not change although they could.
 
     A folder that is, or contains, a directory to work in cannot be held: what is in it counts as a project's when it is
-    read (`kaa.shell.trust.own_in_projects`).
+    read (`kaa.shell.trust.own_in_projects`). Extensions that kaa loads from a copy need not be held.
 
     Args:
         own: paths, as `own_paths` gives them.
         home: kaa's folder, which commands neither see nor write, wherever it is.
         writable: what commands can write, as real paths.
+        is_copied: whether kaa loads an extension at a real path from a copy.
 
     Raises:
         SettingsError: commands could exchange a link on the way to one.
     """
     real = {path: os.path.realpath(path) for path in own}
-    top = os.path.realpath(home)
-    held = tuple(one for one in dict.fromkeys(real.values()) if is_below(one, writable) and is_held(one, writable))
-    unheld = {path: place for path, place in real.items() if not is_held(place, writable)}
+    top = os.path.realpath(home.path)
+    extensions = frozenset(_links_to_extensions(_extensions_in(home)))
+    unheld = {
+        path: place
+        for path, place in real.items()
+        if not is_held(place, writable) or (path in extensions and is_copied(place))
+    }
+    held = tuple(dict.fromkeys(one for path, one in real.items() if is_below(one, writable) and path not in unheld))
     for path in own:
         judged = (place for folder, place in unheld.items() if is_below(path, (folder,)))
         check_way(path, partial(_is_written, writable, (top, *held, *judged)))
     return tuple(one for one in held if not is_below(one, (top,)))
+
+
+def _extensions_in(home: Home) -> str:
+    return os.path.join(os.getcwd(), home.path, home.extensions.name)
 
 
 def _is_written(writable: Sequence[str], safe: Sequence[str], link: str) -> bool:

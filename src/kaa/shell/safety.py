@@ -82,13 +82,13 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     writable = tuple(checked_root(path, tuple(map(os.path.realpath, (directory, *named)))) for path in named)
     if mode != "full-access" and not flags.only_surveys:
         _refuse_own_folders(home, directory, *writable)
-    extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
+    extensions = (*discover(home.extensions), *map(expanded, user.extensions))
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
     places = user_places(home.path, user.use_files_of, user.skills, user.prompts)
     plugins = plugin_places(home)
     own = own_paths(home, user, plugins)
     # Behind links into the project: nobody is asked about them when they change.
-    obeyed = protected_paths(own, home.path, changeable)
+    obeyed = protected_paths(own, home, changeable, lambda path: _is_copied(path, changeable))
     named_now = [str(Path(directory, expanded(one))) for one in flags.files]
     for path in named_now:
         check_way(path, lambda link: is_below(link, changeable))
@@ -116,7 +116,8 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         git_writable=flags.git and settings.git,
         ports=settings.ports,
         loaded=(
-            *(path for extension in extensions for path in _code_of(extension, directory, changeable)),
+            *(path for one in extensions for path in _code_of(one, home, directory, changeable, copied=True)),
+            *(path for one in map(expanded, flags.extensions) for path in _code_of(one, home, directory, changeable)),
             *obeyed,
             *(real for real in for_this_run if is_below(real, changeable)),
         ),
@@ -256,17 +257,38 @@ def is_protected(extension: Path, sandboxes: Iterable[Sandbox]) -> bool:
     return all(code.issubset(sandbox.loaded) for sandbox in sandboxes)
 
 
-def _code_of(extension: Path, directory: str, writable: Sequence[str]) -> Iterator[str]:
+def _is_copied(path: str, writable: Sequence[str]) -> bool:
+    """Whether kaa loads an extension at a real path from a copy, as the user approved it.
+
+    It does where a project is (`kaa.shell.extensions.in_projects`), but the whole home is none.
+    """
+    user = os.path.realpath(os.path.expanduser("~"))
+    return is_below(path, (one for one in writable if not is_below(user, (one,))))
+
+
+def _code_of(
+    extension: Path, home: Home, directory: str, writable: Sequence[str], *, copied: bool = False
+) -> Iterator[str]:
     """What commands must not change of an extension: its file, or its folder and where links in it lead.
+
+    Args:
+        extension: its file or folder.
+        home: kaa's folder, which commands neither see nor write, wherever it is.
+        directory: that a relative path starts from.
+        writable: what commands can write, as real paths.
+        copied: kaa loads it from a copy where it lies in a project; else it does where it is, or contains, the project.
 
     Raises:
         SettingsError: a link that commands can exchange leads to it.
     """
     file = entry_file(Path(directory, extension))
-    check_way(str(file), lambda link: is_below(link, writable), "extension ")
+    top = os.path.realpath(home.path)
+    check_way(str(file), lambda link: is_below(link, writable) and not is_below(link, (top,)), "extension ")
     code = code_paths(Path(directory, extension), lambda path: is_below(path, writable))
-    # Of an extension that is, or contains, the project, kaa loads a copy (`kaa.shell.extensions.in_projects`).
-    yield from (path for path in code if is_held(os.path.realpath(path), writable))
+    for path in code:
+        real = os.path.realpath(path)
+        if is_held(real, writable) and not (copied and _is_copied(real, writable)):
+            yield path
 
 
 def _spelled_out(path: str, directory: str) -> str:
