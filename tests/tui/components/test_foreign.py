@@ -1,7 +1,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kaa.tui.components.markdown_stream import ForeignText
+from kaa.tui.components.markdown import ForeignText
 from kaa.tui.sanitize import sanitize
 
 _characters = st.sampled_from([*"ab\n\r\t\x1b7", "é", "漢", "\u200d", "\ufe0f", "\u202e", "\u200b", "👩", "\ud800"])

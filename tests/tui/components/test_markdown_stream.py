@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kaa.tui.components.markdown import Markdown
-from kaa.tui.components.markdown_stream import MarkdownStream
+from kaa.tui.components.markdown import Markdown, MarkdownStream
 from tests.support.painted import assert_well_formed, make_context, visible
 
 SAMPLE = """# Heading *one*
