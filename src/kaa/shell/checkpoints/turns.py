@@ -25,7 +25,6 @@ from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, missing, naming
-from kaa.shell.checkpoints.reach import FileReach
 from kaa.shell.home import Home
 from kaa.shell.settings import CheckpointSettings
 from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints, Kept
@@ -67,7 +66,7 @@ def take_checkpoints(
         store,
         recorder,
         make if settings.enabled else None,
-        FileReach(risk_of),
+        _FileReach(risk_of),
         lambda: any(process.state == "running" for process in workspace.processes.list()),
         notify,
         settings_of_git,
@@ -363,3 +362,24 @@ class TurnCheckpoints:
         has_part, self._git_changed = self._git_changed, False
         if after is not None and (reason or has_part):
             self._recorder.custom(NO_CHECKPOINT, missing(reason or _LEFT, after, part=not reason))
+
+
+class _FileReach:
+    """Tells before a call of a tool runs which files it can change.
+
+    Args:
+        risk_of: what a tool can do at most, by its name, at the moment.
+    """
+
+    def __init__(self, risk_of: Callable[[str], Risk]) -> None:
+        self._risk_of = risk_of
+
+    def __call__(self, call: ToolCall) -> str | None:
+        """The only file that it can change, None if it can be any, "" for none."""
+        match self._risk_of(call.name), call.arguments.get("path"):
+            case "read", _:
+                return ""
+            case "write", str(path) if path and path.isascii():  # other spellings may mean another file
+                return path
+            case _:
+                return None

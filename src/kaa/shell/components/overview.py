@@ -1,11 +1,21 @@
 """Everything that was found for a project, of all agents, used or not: for `kaa import`."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
+from kaa.host.regular_files import read_regular
 from kaa.shell.components import (
     FOREIGN_AGENTS,
+    USER_INSTRUCTIONS,
+    ForeignAgent,
+    FoundFile,
+    Kind,
+    Place,
     enabled_plugins,
     user_agent_settings,
     user_hook_places,
@@ -17,19 +27,22 @@ from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.foreign_code import foreign_code
 from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
-from kaa.shell.components.listed import instructions_of, instructions_of_user, servers
 from kaa.shell.components.lsp_files import find_lsp
-from kaa.shell.components.reading import Candidate, Component, components_in
+from kaa.shell.components.reading import Candidate, Component, State, components_in
 from kaa.shell.home import Home
+from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
+from kaa.shell.mcp.config.reading import configured
 from kaa.shell.plugins.elsewhere import plugins_elsewhere
 from kaa.shell.plugins.records import PluginRecords
 from kaa.shell.plugins.wheels import wheels_with_plugins
+from kaa.shell.project_files import server_files
 from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.settings import load_user_settings
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
+from kaa.shell.trust.instructions import CONTEXT_NAMES
 from kaa.shell.trust.nested import nested_names
 from kaa.shell.trust.store import Changed, TrustStore
-from kaa.shell.trust.verdict import judge
+from kaa.shell.trust.verdict import TrustVerdict, judge
 
 
 class Overview(NamedTuple):
@@ -83,9 +96,9 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     fields.keep()
     verdict = judge("stored", project, home)
     components += [
-        *instructions_of(project, verdict),
-        *instructions_of_user(home, settings.use_files_of),
-        *servers(home, project, verdict),
+        *_instructions_of(project, verdict),
+        *_instructions_of_user(home, settings.use_files_of),
+        *_servers(home, project, verdict),
     ]
     return Overview(
         components,
@@ -110,3 +123,53 @@ def _of_project(project: ProjectConfiguration, home: Home) -> list[Candidate]:
         reason = "it has changed since you trusted it" if file.path in changed else "you have not trusted it"
         candidates.append(Candidate(file, True, "" if file.path in used else f"{reason}: /trust in the terminal asks"))
     return candidates
+
+
+# Conversations read instructions, rules and MCP servers elsewhere. Here they are components, for `kaa import`.
+
+
+def _instructions_of(project: ProjectConfiguration, verdict: TrustVerdict) -> Iterator[Component]:
+    """The instructions and rules of a project, of folders above it and in it."""
+    for file in (*project.instructions, *project.nested):
+        kind: Kind = "rule" if file.rule else "instructions"
+        reason = file.problem
+        if not reason and file.path not in verdict.instructions:
+            reason = "you have not trusted it, so that it only informs the model: /trust in the terminal asks"
+        yield _text(file.path, file.name, kind, file.data, reason, is_of_project=True)
+
+
+def _instructions_of_user(home: Home, wanted: Sequence[ForeignAgent]) -> Iterator[Component]:
+    """The user's instructions for all projects: kaa's, and those for other agents."""
+    own = [str(home.path / name) for name in CONTEXT_NAMES]
+    for path in [path for path in own if os.path.isfile(path)][:1]:
+        yield from _of_user(path, "")
+    for agent, path in USER_INSTRUCTIONS.items():
+        obstacle = f"you have not asked for it: `kaa import {agent}` uses the files of {agent}"
+        yield from _of_user(os.path.expanduser(path), "" if agent in wanted else obstacle)
+
+
+def _servers(home: Home, project: ProjectConfiguration, verdict: TrustVerdict) -> Iterator[Component]:
+    """The configured MCP servers: the user's, those of plugins and definitions, and the trusted ones of the project."""
+    approvals = Approvals(home)
+    for server in configured(home, project.root, server_files(project, verdict)).servers:
+        reason = "" if server.entry.enabled else "it is switched off"
+        with suppress(ApprovalRecordsError):  # which `kaa mcp` reports
+            if not reason and not approvals.is_approved(server):
+                reason = f"you have not approved it: `kaa mcp approve {server.name}` shows it and asks"
+        runs = server.entry.url or " ".join((server.entry.command, *server.entry.args))
+        place = Place(server.source.file, "MCP server", "kaa")
+        file = FoundFile(server.source.file, server.name, msgspec.json.encode(server.entry), place, "")
+        candidate = Candidate(file, server.source.scope == "project", reason)
+        state: State = "not wanted" if reason else "used"
+        yield Component(candidate, server.name, None, state, reason, (runs, *server.ignored))
+
+
+def _of_user(path: str, obstacle: str) -> Iterator[Component]:
+    with suppress(OSError):
+        yield _text(path, path, "instructions", read_regular(path), obstacle, is_of_project=False)
+
+
+def _text(path: str, name: str, kind: Kind, data: bytes, reason: str, *, is_of_project: bool) -> Component:
+    file = FoundFile(path, name, data, Place(os.path.dirname(path), kind, "kaa"), path)
+    state: State = "not wanted" if reason else "used"
+    return Component(Candidate(file, is_of_project, reason), os.path.basename(name), None, state, reason)
