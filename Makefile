@@ -20,7 +20,7 @@ QUICK := $(addprefix tests/,core/test_loop.py core/test_execution.py core/test_h
 	workspace/test_local_files.py workspace/test_local_search.py workspace/checkpoints/test_turns.py \
 	end_to_end/test_tasks.py end_to_end/test_terminal_conversation.py test_import_budget.py)
 
-.PHONY: demo test quick check format unit oldest coverage mutants lock clean setup bench bench-change peers screenshots
+.PHONY: demo test quick check structure format unit oldest coverage mutants lock clean setup bench bench-change peers screenshots
 
 demo: setup ## fix a real bug in a small project with a recorded model; needs no key
 	$(BIN)/kaa demo
@@ -55,6 +55,9 @@ coverage: setup ## the same, and which lines they reach, also in processes they 
 
 mutants: setup ## whether the tests of the last commit still notice the faults that they noticed before
 	$(BIN)/python -m scripts.mutants check
+
+structure: setup ## the size of the sources and of a printed turn, ambiguous names, modules to fold
+	$(BIN)/python -m scripts.structure
 
 quick: setup ## tests of the core behaviours, in less than a minute
 	$(BIN)/python -m pytest -n 2 $(QUICK)
