@@ -12,17 +12,15 @@ _LONGEST_LINE_BYTES = 64 * 1024
 
 
 class TerminalLoginScreen:
-    """See `kaa.llm.auth.oauth.screen.LoginScreen`, and for MCP servers `kaa.mcp.oauth.screen.McpLoginScreen`."""
+    """Shows a login (`LoginScreen`), also one at an MCP server (`McpLoginScreen`), line by line."""
 
     def __init__(self) -> None:
         self._unread = b""
 
     def show_token_host(self, host: str) -> None:
-        """See `McpLoginScreen`."""
         _say(f"{host} will issue the tokens of this login.")
 
     def show_address(self, address: str) -> None:
-        """See `LoginScreen`."""
         opened = open_in_browser(address)
         _say("Your browser should show this address now:" if opened else "Open this address in a browser:")
         _say(f"\n  {address}\n")
@@ -30,15 +28,12 @@ class TerminalLoginScreen:
             _say("If the browser is on another machine, paste the address it ends at here, and press Enter.")
 
     def show_code(self, address: str, code: str) -> None:
-        """See `LoginScreen`."""
         _say(f"Open this address in any browser:\n\n  {address}\n\nand enter the code  {code}")
 
     def complain(self, problem: str) -> None:
-        """See `LoginScreen`."""
         _say(f"kaa: {problem}")
 
     async def pasted(self) -> str:
-        """See `LoginScreen`."""
         loop = asyncio.get_running_loop()
         if not sys.stdin.isatty():
             await loop.create_future()  # nobody is there who could paste anything

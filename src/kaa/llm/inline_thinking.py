@@ -33,7 +33,6 @@ class InlineThinking:
         self._provider = provider
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `Provider.stream`."""
         return _separated(self._provider.stream(request))
 
 

@@ -122,7 +122,7 @@ class ScriptedProvider:
         return len(self._script) - self._next
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `kaa.core.provider.Provider`.
+        """Stream the next item of the script.
 
         Raises:
             AssertionError: the script has no item left for this request.

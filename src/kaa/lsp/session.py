@@ -124,15 +124,12 @@ class LanguageSession:
             self._client.notify("workspace/didChangeConfiguration", {"settings": self._settings})
 
     async def request(self, method: str, params: Json, result: type[ResultT]) -> ResultT:
-        """See `LanguageClient.request`."""
         return await self._client.request(method, params, result)
 
     async def request_any(self, method: str, params: Json, result: type[ResultT]) -> ResultT | None:
-        """See `LanguageClient.request_any`."""
         return await self._client.request_any(method, params, result)
 
     async def ended(self) -> str:
-        """See `LanguageClient.ended`."""
         return await self._client.ended()
 
     async def close(self, seconds: float) -> None:

@@ -256,7 +256,6 @@ class Engine:
 
     @property
     def can_ask(self) -> bool:
-        """See `kaa.ext.asking.Asker`."""
         return True
 
     async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
@@ -314,7 +313,6 @@ class Engine:
 
     @property
     def shows(self) -> "Collection[DisplayKind]":
-        """See `kaa.ext.showing.DisplayOutput`."""
         return self._audience.shows
 
     def show(self, update: "DisplayUpdate") -> None:

@@ -34,10 +34,10 @@ class AnthropicMessages:
         self._renderer = renderer(endpoint.compat)
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `Provider.stream`.
+        """Stream a reply; send a request whose reasoning is refused once more without it, and those that follow.
 
         Claude 5.1 and later models refuse reasoning if anything has changed that came before it: a condensed
-        history, other tools. A request is then sent once more without, and so are those that follow.
+        history, other tools.
         https://platform.claude.com/docs/en/build-with-claude/preserved-thinking
         """
         return conceding(lambda: self._ask(request), lambda refusal: self._concede(refusal, request))

@@ -128,7 +128,6 @@ class MessageParser(ReplyParser):
         self._calls = 0
 
     def accept_whole(self, body: bytes) -> None:
-        """See `ReplyParser`."""
         event = self._decode(_EVENTS, body)
         if event.error or event.type == "error":
             from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
@@ -145,7 +144,6 @@ class MessageParser(ReplyParser):
         self.finished = True
 
     def finish(self) -> None:
-        """See `ReplyParser`."""
         if self._stop_reason is None and not self.finished:
             raise ended_early(self._peer)
         for index in list(self._kinds):

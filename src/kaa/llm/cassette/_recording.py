@@ -61,7 +61,6 @@ class RecordingTransport:
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
-        """See `kaa.llm.http.transport.Transport`."""
         tape = _Tape()
         try:
             async with self._inner.send(request) as response:
@@ -79,7 +78,6 @@ class RecordingTransport:
             append(self._path, tape.exchange(Scrubber(self._placeholders, self._known_secrets, request)))
 
     async def close(self) -> None:
-        """See `kaa.llm.http.transport.Transport`."""
         await self._inner.close()
 
 

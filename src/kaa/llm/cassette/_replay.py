@@ -63,7 +63,7 @@ class ReplayTransport:
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
-        """See `kaa.llm.http.transport.Transport`.
+        """Answer with the recorded response.
 
         Raises:
             CassetteDivergence: this is not the request that was recorded.
@@ -78,7 +78,7 @@ class ReplayTransport:
             yield HttpResponse(exchange.response.status, headers, body)
 
     async def close(self) -> None:
-        """See `kaa.llm.http.transport.Transport`."""
+        """Do nothing: a cassette has no connections."""
 
     def _take(self, request: HttpRequest) -> Exchange:
         number = self._next + 1

@@ -42,7 +42,7 @@ class OpenAICompletions:
         self._renderer = renderer(endpoint.compat)
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `Provider.stream`.
+        """Stream a reply.
 
         A request that is refused for one of the well-known differences between servers is sent once more as this one
         wants it, and so are those that follow.

@@ -136,14 +136,12 @@ class CompletionParser(ReplyParser):
         self._finish_reason: str | None = None
 
     def accept_whole(self, body: bytes) -> None:
-        """See `ReplyParser`."""
         self._take(body)
         if self._finish_reason is None and not self._blocks and not self._calls:
             raise malformed("something other than a model's answer", body, self._peer)
         self.finished = True
 
     def finish(self) -> None:
-        """See `ReplyParser`."""
         if self._finish_reason is None and not self.finished and self._ends_with_reason:
             raise ended_early(self._peer)
         self._end_block()

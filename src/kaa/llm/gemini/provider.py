@@ -19,7 +19,6 @@ class GoogleGemini:
         self._renderer = renderer()
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `Provider.stream`."""
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
         # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
         parser = GeminiParser(peer, call_id_prefix=f"call_{len(request.messages)}")

@@ -126,14 +126,13 @@ class GeminiParser(ReplyParser):
         self._finish_reason: str | None = None
 
     def accept_whole(self, body: bytes) -> None:
-        """See `ReplyParser`. A server that does not know `alt=sse` sends the chunks as one array."""
+        """Take a body that is no stream: a server that does not know `alt=sse` sends the chunks as one array."""
         self._take(body)
         if self._finish_reason is None and not self._blocks:
             raise malformed("something other than a model's answer", body, self._peer)
         self.finished = True
 
     def finish(self) -> None:
-        """See `ReplyParser`."""
         if self._finish_reason is None and not self.finished:
             raise ended_early(self._peer)
         self._end_block()

@@ -44,7 +44,7 @@ class AuthorizedTransport:
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
-        """See `Transport`. Errors raised while the answer is read do not repeat what let the request in."""
+        """Send a request. Errors raised while the answer is read do not repeat what let the request in."""
         let_in = await self._authorizer.authorize(request)
         try:
             async with self._transport.send(let_in) as response:
@@ -58,8 +58,7 @@ class AuthorizedTransport:
             error.args = tuple(_without_secrets(said, request, let_in) for said in error.args)
             raise
 
-    async def close(self) -> None:
-        """See `Transport`."""
+    async def close(self) -> None: ...
 
 
 def _without_secrets(said: object, request: HttpRequest, let_in: HttpRequest) -> object:

@@ -55,7 +55,6 @@ class LiveTransport:
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
-        """See `Transport`."""
         route, message = _prepare(request, self._proxy)
         exchange = await self._exchange(route, message, request.host, once=request.once)
         decoder = exchange.decoder
@@ -73,7 +72,6 @@ class LiveTransport:
                 exchange.connection.close()
 
     async def close(self) -> None:
-        """See `Transport`."""
         await self._pool.close()
 
     async def _exchange(self, route: Route, message: bytes, host: str, *, once: bool) -> "_Exchange":

@@ -112,12 +112,11 @@ class TransportWithVariables:
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
-        """See `Transport`."""
         async with self._transport.send(replace(request, variables=self._variables)) as response:
             yield response
 
     async def close(self) -> None:
-        """See `Transport`."""
+        """Do nothing: whoever opened the transport closes it."""
 
 
 def with_variables(transport: Transport, variables: Mapping[str, str]) -> Transport:

@@ -34,7 +34,7 @@ class WithinWindow:
         self._counts_all = False  # it has counted more of a conversation than what was new in it
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `Provider.stream`.
+        """Stream a reply.
 
         Raises:
             BadRequestError: system prompt, tools and the last message alone are more than the window.

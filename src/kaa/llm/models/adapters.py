@@ -82,6 +82,5 @@ class WithoutImages:
         self._provider = provider
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `Provider.stream`."""
         blind = msgspec.structs.replace(request.model, input=("text",))
         return self._provider.stream(msgspec.structs.replace(request, model=blind))

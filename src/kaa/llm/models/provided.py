@@ -60,7 +60,6 @@ class FunctionProvider:
         self._endpoint = endpoint
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `Provider.stream`."""
         try:
             async with aclosing(self._stream(request, self._endpoint)) as reply:
                 async for event in reply:

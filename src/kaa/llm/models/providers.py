@@ -93,17 +93,17 @@ class ConfiguredProvider:
 
     @property
     def key_variables(self) -> tuple[tuple[str, KeyKind], ...]:
-        """See `Builtin`; none for the user's own providers."""
+        """Variables with keys; none for the user's own providers."""
         return self._builtin.key_variables if self._builtin else ()
 
     @property
     def ambient(self) -> Ambient | None:
-        """See `Builtin`; also behind another address, such as a private one of the user's network."""
+        """Where credentials come from without a key, also behind a private address of the user's network."""
         return self._builtin.ambient if self._builtin else None
 
     @property
     def auth(self) -> AuthStyle | None:
-        """See `Builtin`; servers at other addresses are taken to follow the custom of the wire format."""
+        """How requests carry the key; servers at other addresses are taken to follow the custom of the wire format."""
         return self._builtin.auth if self._builtin and self.official else None
 
     def url_for(self, known: KnownModel | None, *, keyed: bool) -> str:

@@ -137,7 +137,6 @@ class _Known:
         self._combine()
 
     def provide(self, provided: "Mapping[str, ProvidedProvider]") -> None:
-        """See `ModelRegistry.provide`."""
         self._provided = dict(provided)
         self._combine()
 
@@ -166,7 +165,6 @@ class _Known:
         return (*self._mistakes, *self._untunable, *taken)
 
     def add_found(self, name: str, config: ProviderConfig) -> None:
-        """See `ModelRegistry.add_found`."""
         self._found[name] = config
         if name not in self.set_up:
             self.providers[name] = _found_provider(name, config)

@@ -37,7 +37,7 @@ class OpenAIResponses:
         self._renderer = renderer()
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `Provider.stream`.
+        """Stream a reply.
 
         OpenAI refuses reasoning that was encrypted for another account, as after a change of the key, gives
         summaries and streams of some models to verified organizations only, and keeps not every model's prompts for

@@ -170,7 +170,6 @@ class ResponseParser(ReplyParser):
         self._stop_reason: StopReason | None = None
 
     def accept_whole(self, body: bytes) -> None:
-        """See `ReplyParser`."""
         response = self._decode(RESPONSES, body)
         if response.error:
             from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
@@ -181,7 +180,6 @@ class ResponseParser(ReplyParser):
         self._conclude(response, "")
 
     def finish(self) -> None:
-        """See `ReplyParser`."""
         if self._stop_reason is None and not self.finished:
             raise ended_early(self._peer)
         for item in self._items:

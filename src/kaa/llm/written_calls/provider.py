@@ -35,7 +35,6 @@ class WrittenCalls:
         self._provider = provider
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """See `Provider.stream`."""
         stream = self._provider.stream(request)
         # The length of the history tells the calls of one reply from those of another.
         return _read(stream, request, f"written_{len(request.messages)}") if request.tools else stream

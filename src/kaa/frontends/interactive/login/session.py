@@ -67,7 +67,6 @@ class LoginSession:
         self._pasted.put_nowait(pasted)
 
     def show_address(self, address: str) -> None:
-        """See `LoginScreen`, as all below."""
         self._post(lambda: self._view.show_address(address))
 
     def show_code(self, address: str, code: str) -> None:

@@ -35,7 +35,6 @@ class OAuthAuthorizer:
         return self._tokens.key if self._tokens is not None else ""
 
     async def authorize(self, request: HttpRequest) -> HttpRequest:
-        """See `Authorizer`."""
         tokens = self._tokens
         if tokens is None:
             tokens = await asyncio.to_thread(self._login.tokens)
@@ -48,7 +47,6 @@ class OAuthAuthorizer:
         return msgspec.structs.replace(request, headers=headers)
 
     async def renew(self, refused: HttpRequest) -> bool:
-        """See `Authorizer`."""
         sent = next((value for name, value in refused.headers if name.lower() == "authorization"), "")
         try:
             self._tokens = await self._renewed(sent.partition(" ")[2])

@@ -59,7 +59,6 @@ class ConfiguredRenewer:
         self._new_transport = new_transport
 
     async def renewed(self, refresh: str, entry: msgspec.Raw) -> LoginTokens:
-        """See `Renewer`."""
         transport = self._new_transport()
         try:
             addresses = await addresses_of(self._config, transport)
