@@ -102,8 +102,6 @@ async def run_checks(commands: tuple[str, ...], context: ConversationContext, un
     """Run commands, with the sandbox and the approvals of the model's own. The session keeps what they say.
 
     Args:
-        commands: to run.
-        context: the conversation.
         until: when the time for all of it is used up, as `time.monotonic` has it.
     """
     if "bash" not in context.active_tools:

@@ -51,7 +51,6 @@ def kind_of(command: str, read: Callable[[str], CommandReading]) -> Kind:
     """What a command does that counts most.
 
     Args:
-        command: the command.
         read: takes commands apart.
     """
     reading = read(command)
@@ -70,7 +69,6 @@ def names_as_written(command: str, name: str, read: Callable[[str], CommandReadi
     """Return True if the words of a command say that it writes a file, or may: what does more than look names it.
 
     Args:
-        command: the command.
         name: of the file, without its directories.
         read: takes commands apart.
     """

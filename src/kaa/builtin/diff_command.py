@@ -14,7 +14,6 @@ async def diff(arguments: str, context: CommandContext) -> CommandAction:
 
     Args:
         arguments: a file or directory; empty for all.
-        context: the conversation.
 
     Raises:
         CommandError: nothing is known of the changes, or the session did not change the file.

@@ -33,7 +33,6 @@ async def expanded(
         body: the template.
         arguments: what was given along.
         dialect: whose placeholders it has.
-        context: the conversation.
         source: the file of the template, for people.
         names: of its arguments, in their order.
         variables: values of other placeholders.

@@ -40,7 +40,6 @@ def shown(difference: FileDifference, *, most_lines: int | None = _MAX_LINES) ->
     """A file that changed, compared. Blocking: takes a while for long files.
 
     Args:
-        difference: of the file.
         most_lines: of the diff; None for all.
     """
     before, after = difference.before or b"", difference.after or b""

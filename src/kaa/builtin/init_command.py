@@ -41,7 +41,6 @@ async def initialize(arguments: str, context: CommandContext) -> CommandAction:
 
     Args:
         arguments: what the user wants besides.
-        context: the conversation.
     """
     name = await _existing(context)
     aim, end = (_NEW, _SHOW) if name is None else (_IMPROVED.format(name=name), _PROPOSE)

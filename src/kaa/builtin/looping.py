@@ -32,7 +32,6 @@ async def loop(arguments: str, context: CommandContext) -> CommandAction:
 
     Args:
         arguments: nothing; `stop`; or the interval and the prompt.
-        context: the conversation.
 
     Raises:
         CommandError: the interval or the prompt is missing, or nobody is there.

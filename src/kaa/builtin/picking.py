@@ -12,7 +12,6 @@ async def pick(
     """Let the person choose. None: nothing was chosen.
 
     Args:
-        asker: asks.
         title: the question, in one line.
         options: what there is to choose from, each with what it means; the meaning may be empty.
         usage: the command with the choice as its argument, for where nobody can be asked.

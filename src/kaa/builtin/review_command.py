@@ -79,7 +79,6 @@ async def review(arguments: str, context: CommandContext) -> CommandAction:
 
     Args:
         arguments: what is reviewed; empty for what is not committed.
-        context: the conversation.
 
     Raises:
         CommandError: it is not known.

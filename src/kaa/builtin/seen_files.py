@@ -109,7 +109,6 @@ class SeenFiles:
             path: as the workspace takes it.
             info: the file as it was a moment ago.
             new: what is to be its content.
-            context: of the call.
 
         Raises:
             ToolError: has what the model did not see; it may replace this from now on.

@@ -36,9 +36,7 @@ def run_beside(job: Job, models: Mapping[ModelRole, str], context: ToolContext) 
     """Have an agent work in the background.
 
     Args:
-        job: what it is to do.
         models: the user's, by what they are for.
-        context: of the call.
 
     Raises:
         CommandError: the conversation is not open.

@@ -18,7 +18,6 @@ def answer(arguments: str, agents: AgentControl, definitions: Mapping[str, Agent
 
     Args:
         arguments: nothing; the id of an agent; `stop ID`; or `tell ID TEXT`. The beginning of an id is enough.
-        agents: those of the conversation.
         definitions: those of the user and the project, by name.
 
     Raises:

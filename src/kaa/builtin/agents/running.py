@@ -87,10 +87,7 @@ class Job(msgspec.Struct, frozen=True):
     """What an agent is to do.
 
     Attributes:
-        definition: of the agent.
         resume: the id of an agent that goes on; None for a new one.
-        task: for it.
-        tools: that it gets.
         isolated: it works in a worktree of its own.
         skills: whose instructions it has from the beginning.
     """
@@ -118,7 +115,6 @@ def job_of(
         name: of the definition; or the id of an agent that ended, which goes on.
         task: for the agent.
         definitions: of the user and the project, by name.
-        context: of the call.
         isolated: whether it is to work in a worktree, whatever its definition says.
         skills: those that the model may use, by name.
 
@@ -155,7 +151,6 @@ def definition_named(name: str, definitions: Mapping[str, AgentDefinition]) -> A
     """The definition of this name, kaa's own among them; also by what Claude Code calls its own. None if there is none.
 
     Args:
-        name: of the definition.
         definitions: of the user and the project, by name.
     """
     known, called = _known(definitions), name.strip().lstrip("@")
@@ -166,9 +161,7 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
     """Run an agent to its end. The result is its report, with what it used.
 
     Args:
-        job: what it is to do.
         models: the user's, by what they are for.
-        context: of the call.
 
     Raises:
         ToolError: the agent could not be run or did not finish.
@@ -251,8 +244,6 @@ def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Itera
     servers and extensions, for which the limits of the workspace do not hold.
 
     Args:
-        definition: the definition.
-        active: the tools that the conversation has.
         deferred: those that it could find; for definitions that name them.
     """
     unlimited = limits_in(definition.only, definition.denied).unlimited

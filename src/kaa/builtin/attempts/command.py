@@ -34,7 +34,6 @@ async def try_command(arguments: str, context: CommandContext) -> Reply:
 
     Args:
         arguments: how many agents, the task, and options.
-        context: the conversation.
 
     Raises:
         CommandError: nothing can be attempted, nothing came of it, or it was stopped; the message says why.

@@ -67,12 +67,7 @@ class Attempt(msgspec.Struct, rename="camel", frozen=True):
 
 
 async def run_attempts(wanted: Wanted, context: CommandContext) -> list[Attempt]:
-    """Run all attempts to their end. One that fails stops no other.
-
-    Args:
-        wanted: what is to be attempted.
-        context: the conversation.
-    """
+    """Run all attempts to their end. One that fails stops no other."""
     ended = 0
     budget = context.budget.limits("run")
     purse = context.pooled(budget)  # all of it is one run for the user

@@ -33,7 +33,6 @@ class UsableCommand(NamedTuple):
     """A command.
 
     Attributes:
-        file: what it does.
         path: where it is, for people.
         agent: whose it is; its prefix where its name belongs to another command.
         grants: allow rules for the run that it starts.

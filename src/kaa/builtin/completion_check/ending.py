@@ -46,9 +46,7 @@ async def check(proof: Proof, work: Work, context: ConversationContext) -> Conti
     """Let a run end if its work is verified, or nothing more can be done about that.
 
     Args:
-        proof: what is known of the run.
         work: what it changed.
-        context: of the conversation.
     """
     form = form_of(context.features.completion_check, context.models.current.model)
     if form == "off":
@@ -69,7 +67,6 @@ def form_of(chosen: Literal["auto", "full", "light", "off"], model: Model) -> Li
     """The form of the check for a model: light for strong ones, which lose by being told what they would do anyway.
 
     Args:
-        chosen: the setting.
         model: as the catalogue has it.
     """
     if chosen != "auto":
@@ -83,7 +80,6 @@ def verify_command(arguments: str, context: CommandContext) -> str:
 
     Args:
         arguments: nothing, or `skip`.
-        context: the conversation.
 
     Raises:
         CommandError: the arguments are wrong.
@@ -251,7 +247,6 @@ async def runnable(workspace: Workspace, changed: Iterable[str]) -> tuple[str, .
     """Commands that could be run, the most general first; none if nothing is found.
 
     Args:
-        workspace: the project.
         changed: the files that changed, relative to the project.
     """
     facts = await facts_of(workspace)

@@ -27,8 +27,6 @@ def note(call: ToolCall, result: ToolResult, context: ConversationContext) -> No
 
     Args:
         call: the call, of the model, an agent, or kaa itself.
-        result: its result.
-        context: of the caller.
     """
     proof = context.state(Proof, Proof)
     caller = _author(context.caller)

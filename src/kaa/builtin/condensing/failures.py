@@ -28,7 +28,6 @@ async def failures_in(command: str, result: CommandResult, context: Conversation
     """What failed, if the command and its output are of a program that reports that in a known form.
 
     Args:
-        command: as it was run.
         result: of the command; its whole output is in a log.
         context: of the conversation, whose workspace has the log.
     """

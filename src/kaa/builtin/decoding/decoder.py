@@ -49,7 +49,6 @@ class ImageDecoder:
 
         Args:
             data: of the image.
-            mime_type: what it is.
             abandoned: set when nobody wants it any more; what has not begun by then does not begin.
 
         Raises:

@@ -55,8 +55,6 @@ class Checks:
         """Remember what is in the files that a call is about to change.
 
         Args:
-            call: the call.
-            workspace: the project.
             caller: who makes it (`ConversationContext.caller`).
             is_full: whether linters and language servers will check, too.
         """
@@ -89,9 +87,7 @@ class Checks:
         """The result with the errors that the call made, or an earlier one for which they came too late; None for none.
 
         Args:
-            call: the call.
             result: what it answered.
-            workspace: the project.
             caller: as for `before`.
             is_full: as for `before`.
             seconds: how long the result waits for them.

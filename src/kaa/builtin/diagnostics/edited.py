@@ -24,7 +24,6 @@ class Edit(NamedTuple):
         path: absolute.
         name: relative to the project, if it is in it.
         before: what was in it; None if it did not exist.
-        after: what is in it.
     """
 
     path: str

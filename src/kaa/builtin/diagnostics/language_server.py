@@ -43,7 +43,6 @@ class ProjectServer:
 
     Args:
         choices: how they are started; not empty.
-        workspace: the project.
         confined: gives the project as the server sees it, which may change nothing.
         notice: told, in a sentence, once if it fails.
         is_configured: whether somebody wants it; otherwise nobody is told if it cannot even be started.
@@ -129,11 +128,9 @@ class ProjectServer:
         """Find the errors that an edit made, in its file and then in those that depend on it.
 
         Args:
-            found: gets them.
             path: absolute.
             name: for people.
             before: what was in the file; None if it did not exist.
-            after: what is in it.
 
         Raises:
             LanguageServerError: the server does not say.
@@ -164,7 +161,6 @@ class ProjectServer:
 
         Args:
             path: of the file, absolute.
-            text: what is in it.
 
         Raises:
             LanguageServerError: it cannot be used.

@@ -65,11 +65,6 @@ class _Where(msgspec.Struct, frozen=True):
 async def ask_server(arguments: "LspArguments", pool: ServerPool, context: ToolContext) -> ToolResult:
     """What a server answers.
 
-    Args:
-        arguments: of the call.
-        pool: the servers of the project.
-        context: of the call.
-
     Raises:
         ToolError: there is no server, it refused, or the arguments name nothing.
     """

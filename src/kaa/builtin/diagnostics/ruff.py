@@ -40,7 +40,6 @@ async def ruff_problems(edit: Edit, workspace: Workspace, confined: Callable[[],
 
     Args:
         edit: the file.
-        workspace: the project.
         confined: gives the project as programs of its own see it, which may change nothing.
     """
     if os.path.splitext(edit.path)[1] not in (".py", ".pyi") or not await _is_used(workspace):

@@ -24,7 +24,6 @@ class ServerPool:
 
     Args:
         configured: those that the user, plugins and the trusted project define, the most important first.
-        workspace: the project.
         confined: gives the project as servers see it, which may change nothing.
         notice: told, in a sentence, what fails.
     """
@@ -55,7 +54,6 @@ class ServerPool:
         """The servers that a file belongs to, not started yet.
 
         Args:
-            path: of the file.
             for_diagnostics: whether those are left out whose diagnostics nobody wants.
         """
         end = os.path.splitext(path)[1].lower()

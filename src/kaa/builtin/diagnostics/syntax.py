@@ -46,7 +46,6 @@ async def syntax_problems(edit: Edit, workspace: Workspace, confined: Callable[[
 
     Args:
         edit: the file.
-        workspace: the project.
         confined: gives the project as programs of its own see it, which may change nothing.
     """
     language = language_of(edit)

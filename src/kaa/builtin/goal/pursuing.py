@@ -55,7 +55,6 @@ def goal_command(arguments: str, context: CommandContext) -> CommandAction:
 
     Args:
         arguments: nothing; `go`; `stop`; or the goal, and a command behind each ` --check `.
-        context: the conversation.
 
     Raises:
         CommandError: there is no goal, or what was typed is none.

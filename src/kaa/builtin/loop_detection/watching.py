@@ -65,13 +65,7 @@ class Watch:
             self._open.popitem(last=False)
 
     def look(self, call: ToolCall, result: ToolResult, context: ConversationContext) -> ToolResult | None:
-        """Look at a result; the first time that it shows a loop, it says so to the model.
-
-        Args:
-            call: the call.
-            result: its result.
-            context: of the caller.
-        """
+        """Look at a result; the first time that it shows a loop, it says so to the model."""
         if self._open.pop(call.id, None) is None:
             return None
         text = "".join(part.text for part in result.content if isinstance(part, TextContent))

@@ -50,7 +50,6 @@ class OldResult(msgspec.Struct, frozen=True):
 
     Attributes:
         place: among the messages.
-        call: what it answers.
         saved: about how many tokens less there are without it.
         carried: in how many requests it was sent although it was old.
     """
@@ -89,7 +88,6 @@ def old_results(
     """The results that are old, the oldest first.
 
     Args:
-        messages: the conversation.
         lasting: tools whose results stay.
         turns: the results of so many replies, the newest ones, are not old.
         sizes: of the messages, if they were looked at before.
@@ -117,7 +115,6 @@ def is_due(
     """Whether the old results have cost so much that it pays to leave them out.
 
     Args:
-        messages: the conversation.
         old: those of its results that would be left out.
         rates: what the next request costs; None if nobody knows.
         sizes: of the messages, if they were looked at before.
@@ -156,7 +153,6 @@ def is_cold(messages: Sequence[Message], model: tuple[str, str], now: int) -> bo
     """Whether no cache has the conversation any more, so that nothing is lost.
 
     Args:
-        messages: the conversation.
         model: provider and id of the one that gets the next request.
         now: Unix time in milliseconds.
     """

@@ -26,12 +26,7 @@ _REASON = "old results of tools were left out"
 
 
 async def mask(request: ResultsRequest, context: ConversationContext) -> ShortenResults | None:
-    """Leave out the old results, if that pays now.
-
-    Args:
-        request: the conversation.
-        context: of it.
-    """
+    """Leave out the old results, if that pays now."""
     features, messages = context.features, request.messages
     sizes = context.state(Sizes, Sizes)
     sizes.forget_others(messages)

@@ -71,7 +71,6 @@ class ServerSession:
 
     Args:
         used: the server for one request, started if necessary.
-        view: gives its view.
     """
 
     def __init__(
@@ -142,7 +141,6 @@ class McpHost(Protocol):
         """The server, started if necessary. What must be asked before is asked through `asker`.
 
         Args:
-            name: of the server.
             asker: asks the user.
             tell: gets lines about a first start that takes long.
             renewed: start it anew if its code changed since it started.
@@ -184,7 +182,6 @@ class McpHost(Protocol):
         """The user has seen how the tools of a server changed, and accepts them.
 
         Args:
-            name: of the server.
             shown: what the user has seen: what `changes` returned.
 
         Raises:

@@ -29,8 +29,6 @@ class ConversationQuestions(ServerQuestions):
     """Answers a server's questions for one conversation.
 
     Args:
-        view: the server.
-        context: of the conversation.
         occasion: what the server does meanwhile, such as `tool search`.
 
     Attributes:

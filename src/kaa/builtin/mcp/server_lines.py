@@ -28,12 +28,7 @@ _UNLISTED: Final = (
 
 
 class ServerLines:
-    """What conversations are told.
-
-    Args:
-        host: runs the servers.
-        tools: those of the servers.
-    """
+    """What conversations are told."""
 
     def __init__(self, host: McpHost, tools: McpTools) -> None:
         self._host = host

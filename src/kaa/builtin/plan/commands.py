@@ -27,7 +27,6 @@ async def plan_command(arguments: str, context: CommandContext) -> CommandAction
 
     Args:
         arguments: nothing; one of the words; or a task, with `--to FILE` before it.
-        context: the conversation.
 
     Raises:
         CommandError: what is wanted cannot be done; the message says why.

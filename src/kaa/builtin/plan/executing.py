@@ -38,7 +38,6 @@ async def begin(kept: KeptPlan, context: CommandContext) -> str:
 
     Args:
         kept: the plan, of which a step is not done.
-        context: the conversation.
 
     Raises:
         CommandError: the session cannot be written.

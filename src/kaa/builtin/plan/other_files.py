@@ -59,7 +59,6 @@ async def after_step(plan: Plan, number: int, context: ConversationContext) -> C
     Args:
         plan: with the step in progress.
         number: of the step, from 0.
-        context: the conversation.
 
     Returns:
         What the model is told, if the user wants changes taken back; why the step fails; or None, and the next step can

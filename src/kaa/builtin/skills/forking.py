@@ -24,11 +24,9 @@ async def carried_out(
     """Have an agent carry a skill out. The result is its last message.
 
     Args:
-        skill: the skill.
         text: its instructions.
         definitions: of agents, by name.
         models: the user's, by what they are for.
-        context: of the call.
 
     Raises:
         ToolError: the agent could not be run or did not finish.

@@ -18,7 +18,6 @@ async def ask_user(question: str, options: Sequence[str], context: ToolContext) 
     Args:
         question: of the model.
         options: the answers that it expects; the user can always write another one.
-        context: of the call.
 
     Raises:
         ToolError: the question or the options cannot be shown.

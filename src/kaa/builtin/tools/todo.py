@@ -18,7 +18,6 @@ async def set_todo(items: Sequence[str], context: ToolContext) -> ToolResult:
 
     Args:
         items: each with its mark before it, see `_MARKS`.
-        context: of the call.
 
     Raises:
         ToolError: an item has no mark, or there are too many.
