@@ -11,7 +11,6 @@ def like_a_conversation(command: str, parser: argparse.ArgumentParser) -> argpar
 
     Args:
         command: the second word of one of these commands.
-        parser: of the options of a conversation.
     """
     match command:
         case "serve":

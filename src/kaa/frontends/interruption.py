@@ -17,7 +17,6 @@ def run_to_exit_code(work: Coroutine[Any, Any, int], signals: Collection[int] = 
     """Do `work` on an event loop of its own. Returns its exit code, or that of what stopped it.
 
     Args:
-        work: what to do.
         signals: stop it.
     """
     return while_delivered(lambda: asyncio.run(_until_signalled(work, signals)))

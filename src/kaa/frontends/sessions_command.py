@@ -29,9 +29,7 @@ class Subcommand(NamedTuple):
     """One of `kaa sessions`.
 
     Attributes:
-        help: what it does.
         example: of its arguments.
-        add_arguments: to its parser.
         run: does it. Returns the exit code.
     """
 

@@ -22,9 +22,7 @@ class Subcommand(NamedTuple):
     """One of a command.
 
     Attributes:
-        help: what it does.
         example: of its arguments.
-        add_arguments: to its parser.
         run: does it, in the directory that its first argument has as `directory`. Returns the exit code.
     """
 

@@ -26,8 +26,6 @@ class Actions:
     """All of them.
 
     Args:
-        ui: shows and asks.
-        main_view: has the editor.
         core: does what is not about showing.
     """
 

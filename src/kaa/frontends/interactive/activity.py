@@ -54,7 +54,6 @@ class Activity:
     """Follows the events.
 
     Args:
-        main_view: shows it.
         attention: calls the person at the end.
     """
 

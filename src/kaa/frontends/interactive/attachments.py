@@ -113,8 +113,6 @@ async def with_mentioned(
     if it was a path for certain.
 
     Args:
-        files: reads them.
-        message: as it was entered.
         permit: decides about files with secrets.
         tell: told, in a sentence, what was not attached.
     """

@@ -14,7 +14,6 @@ class Attention:
 
     Args:
         main_view: has the user's choice.
-        terminal: shows them.
     """
 
     def __init__(self, main_view: MainView, terminal: Terminal) -> None:

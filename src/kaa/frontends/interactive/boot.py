@@ -79,12 +79,7 @@ def main(options: TerminalOptions) -> int:
 
 
 class Start:
-    """The main view until the core is there, and the way out.
-
-    Args:
-        options: how it starts.
-        main_view: what is on the screen.
-    """
+    """The main view until the core is there, and the way out."""
 
     def __init__(self, options: TerminalOptions, main_view: MainView) -> None:
         self._options = options

@@ -39,7 +39,6 @@ class CommandView(NamedTuple):
     """How the terminal carries out a command of the conversation: with a view of its own.
 
     Attributes:
-        name: of the command.
         show: gets what stands behind the name.
         takes_arguments: it is used with arguments, too; otherwise the conversation runs the command with them.
         is_independent: it needs no conversation, and is there when none can be opened.

@@ -40,7 +40,6 @@ class ConversationTasks:
         """Have some work done.
 
         Args:
-            work: gets the core.
             done: gets the result; what waited is said behind it.
             failed: gets the exception, instead of what shows it otherwise.
         """

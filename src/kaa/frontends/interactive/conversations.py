@@ -42,7 +42,6 @@ async def describe_opened(
     """Open a conversation and describe it.
 
     Args:
-        engine: opens it.
         session: which one; None for that of the command line.
         folder: kaa's home.
         is_first: whether it is the first of the process.
@@ -66,8 +65,6 @@ class Conversations:
 
     Args:
         ui: the screen, the core and lists.
-        presenter: shows them.
-        submission: does what is entered.
         drafts: keeps what is typed.
         on_opened: told when another one is open.
         give_back: takes what waited to be said in the one before.
@@ -150,7 +147,6 @@ class Conversations:
         """Go to another session, unless one is being opened. If that cannot be, all stays as it is.
 
         Args:
-            session: which one.
             notice: said above what it shows.
             on_opened: called when it is open and shown.
             on_failure: told why it is not.

@@ -10,7 +10,6 @@ class Copying:
     """Copies to the clipboard, and says whether that could be done.
 
     Args:
-        main_view: says it.
         transcript: has the answer.
     """
 

@@ -56,11 +56,7 @@ def recover_draft(session: Path) -> str:
 
 
 class DraftKeeper:
-    """Writes what stands in the editor, a moment after each change.
-
-    Args:
-        main_view: has the editor.
-    """
+    """Writes what stands in the editor, a moment after each change."""
 
     def __init__(self, main_view: MainView) -> None:
         self._main_view = main_view

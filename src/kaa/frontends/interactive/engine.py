@@ -217,7 +217,6 @@ class Engine:
         """Have the conversation work on a message, with the files that it names by `@`.
 
         Args:
-            message: as it was entered.
             follow_up: give it to the model when it would stop, not as soon as possible.
         """
         complete = await with_mentioned(self.workspace, message, self.permits_secret, self._notify_of)

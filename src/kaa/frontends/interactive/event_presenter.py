@@ -32,8 +32,6 @@ class EventPresenter:
 
     Args:
         main_view: has the footer.
-        transcript: the conversation.
-        activity: what goes on.
         attention: has the window's title.
 
     Attributes:
@@ -196,7 +194,6 @@ def _footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
     """What the footer shows.
 
     Args:
-        status: of the conversation.
         head: what is checked out.
         mode: of the editor, empty if it has none.
     """

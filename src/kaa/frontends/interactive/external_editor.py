@@ -33,9 +33,7 @@ def edited_in(editor: str, text: str, main_view: MainView, environ: Mapping[str,
 
     Args:
         editor: its command.
-        text: is edited.
         main_view: lends the terminal.
-        environ: of the editor.
     """
     try:
         file = _written(text)

@@ -37,7 +37,6 @@ class FooterState(NamedTuple):
         beside: how many agents work in the background, or other works that no run waits for.
         ports: those of the sandbox that are open on this machine.
         checkpoints_problem: why no checkpoints of files are taken; empty if they are.
-        mode: of the editor.
     """
 
     directory: str = ""

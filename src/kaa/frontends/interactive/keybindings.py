@@ -201,7 +201,6 @@ def _with_commands(bindings: Bindings, commands: Sequence[Action], named: Collec
         bindings: of kaa and the user.
         commands: the actions of slash commands.
         named: those that the user's file has.
-        file: the file.
     """
     prompt = {action.id for group in GROUPS if PROMPT in group.places for action in group.actions}
     holders = {key: id_ for id_, keys in bindings.keys.items() if id_ in prompt or id_ in named for key in keys}

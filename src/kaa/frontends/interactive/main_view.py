@@ -116,9 +116,7 @@ class Dock(Stack):
     """Components below each other. One of them, the editor, gives its place to dialogs.
 
     Args:
-        above: shown above the editor.
         editor: has the keys as long as no dialog is open.
-        below: shown below it.
     """
 
     def __init__(self, above: Sequence[Component], editor: Component, below: Sequence[Component]) -> None:
@@ -157,9 +155,7 @@ class MainView:
 
     Args:
         folder: kaa's home.
-        terminal: what it is shown on.
         reactor: the loop of this thread.
-        make_surface: makes what shows it.
 
     Attributes:
         app: paints, and hands over what is typed.
@@ -167,7 +163,6 @@ class MainView:
         header: what stands above everything else, unless the user does not want it.
         view: how the transcript is looked at.
         preferences: the user's choices about what is shown; replaced when they change.
-        themes: the themes there are.
         background_is_dark: what was known of the terminal when the first theme was chosen.
         typed_at: when something was typed last, in seconds of `time.monotonic`.
         on_leave: called when the program ends in order.

@@ -12,7 +12,6 @@ class ProjectPaths:
     """Has an index of the paths as soon as somebody needs it.
 
     Args:
-        core: lists them.
         on_change: called when there is something else to find.
     """
 

@@ -49,7 +49,6 @@ class QuestionDialogs:
     """Opens the dialogs.
 
     Args:
-        main_view: where they are opened.
         attention: calls the person.
         is_attached: the conversation is that of another terminal, where the person may have asked for what is asked.
     """
@@ -201,12 +200,7 @@ _NEVER_TEXT = (*_SELECTING, "tui.select.pageUp", "tui.select.pageDown", "tui.sel
 
 
 class _LoneLetters:
-    """Hands over to a question what is meant for it.
-
-    Args:
-        main_view: has the editor.
-        dialog: the question.
-    """
+    """Hands over to a question what is meant for it."""
 
     def __init__(self, main_view: MainView, dialog: QuestionDialog[Any]) -> None:
         self._main_view = main_view

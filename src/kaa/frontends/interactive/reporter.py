@@ -90,8 +90,6 @@ class Reporter:
     """Of one conversation, until `close`.
 
     Args:
-        conversation: what is told of.
-        listener: who is told.
         post: runs a function in the listener's thread.
     """
 

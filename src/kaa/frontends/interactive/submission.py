@@ -93,7 +93,6 @@ class Submission:
         """Do what was entered, now or before the start. A command that is refused goes back into the editor.
 
         Args:
-            text: what was entered.
             follow_up: give a message to the model when it would stop, not as soon as possible.
             then: called after a command.
         """

@@ -56,13 +56,11 @@ class InteractiveUI:
     """All parts of the user interface, and what ties them together.
 
     Args:
-        main_view: what is on the screen.
         core: does everything else.
         leave: ends the program, with an exit code and last words.
 
     Attributes:
         presenter: is told what happens (`Engine.serve`).
-        questions: is asked.
         context: what parts share that work with the core and show something.
     """
 

@@ -15,12 +15,10 @@ class UIContext:
     """Given to every part that works with the core and shows something.
 
     Args:
-        main_view: the screen.
         core: runs the conversation.
         show_failure: shows an error to the user.
 
     Attributes:
-        main_view: the screen.
         core: runs the conversation.
         show_failure: shows an error to the user.
         lists: opens lists and small questions.

@@ -119,8 +119,6 @@ async def run_attempt(key: Key, task: Task, settings: Mapping[str, Json], course
     """Run kaa on a task and check what it did.
 
     Args:
-        key: of the run.
-        task: what to do.
         settings: of the variant.
         course: what is the same for all runs.
         trace: an empty folder for the events and the session.

@@ -278,7 +278,6 @@ async def check_all(tasks: Sequence[Task], set_up: _SetUp, jobs: int, report: Re
     """Check tasks, some at a time.
 
     Args:
-        tasks: which.
         set_up: called twice for each.
         jobs: how many at a time.
         report: told of each.

@@ -58,7 +58,6 @@ def table(variants: Mapping[str, Attempts], room: int | None) -> list[str]:
     """A row for each variant: rates with Wilson's interval, means with a bootstrap's.
 
     Args:
-        variants: their attempts.
         room: characters in a line; None for as many as it takes.
     """
     head = ("variant", "runs", "solved (95 %)", *(figure.name for figure in _FIGURES), "failed")

@@ -21,7 +21,6 @@ async def run_missing(
 
     Args:
         results: keeps them.
-        definition: what is to be run.
         tasks: those that this machine can run, by name; others of the definition are left out.
         course: what is the same for all runs.
         jobs: how many at a time.

@@ -101,7 +101,6 @@ class Attached:
     """The main view of a conversation that another process has.
 
     Args:
-        main_view: what is on the screen.
         connection: to that process, which tells already what happens.
         past: what happened before.
 

@@ -62,12 +62,9 @@ class Served:
     """The conversation for which this process listens.
 
     Args:
-        hosted: the conversation.
         listener: where clients connect.
-        accepting: accepts them.
 
     Attributes:
-        hosted: the conversation.
         listener: where clients connect.
         recent: what a client that comes late has to know.
         tasks: what goes on that clients have asked for.
@@ -110,8 +107,6 @@ class ConnectedClient:
     """One that is connected.
 
     Args:
-        served: the conversation.
-        questions: of the conversation.
         reader: gives what the client sends.
         writer: takes what the client is sent.
         end: ends the process; None where it has a terminal.

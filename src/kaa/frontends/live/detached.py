@@ -46,8 +46,6 @@ def main(
     """Run the conversation. Returns the exit code.
 
     Args:
-        command_line: the options.
-        workspace: the project.
         handed_over: the conversation that goes on; None begins one with the messages of the command line.
     """
     if isinstance(workspace, UnopenedWorkspace):

@@ -26,11 +26,8 @@ async def hand_over(
     """End the conversation here, and have another process go on with it.
 
     Args:
-        host: has the conversation.
-        hosted: the conversation.
         server: listens for it here, until it has ended here.
         arguments: with which this process was started.
-        directory: of the project.
 
     Raises:
         LiveError: the session is not kept, or nothing is under way.

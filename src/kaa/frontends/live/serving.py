@@ -32,7 +32,6 @@ class LiveServer:
     Args:
         home: has the sockets.
         has_terminal: somebody may look at the conversation in this process.
-        questions: of the conversation.
 
     Attributes:
         end_wanted: a client wants the process to end.

@@ -47,7 +47,6 @@ class HandedOver(msgspec.Struct, frozen=True):
     Attributes:
         session: its file.
         model: as `--model` takes it.
-        thinking: its level.
         limits: what its run and the session may still use.
         note: tells the model what happened; empty if nothing of its was under way.
         messages: of the person, that waited for the model, and slash commands.
@@ -120,10 +119,6 @@ def _main(parsed: argparse.Namespace, arguments: Sequence[str], directory: str) 
 
 def start(orders: Orders, directory: str) -> Started:
     """Start it, and wait until it listens.
-
-    Args:
-        orders: what it is to do.
-        directory: of the project.
 
     Raises:
         LiveError: it cannot be started; the message says why.

@@ -100,7 +100,6 @@ class Hello(_Told, tag="hello", frozen=True):
     Attributes:
         protocol: see `PROTOCOL`.
         version: of kaa.
-        session_id: of the conversation.
         has_terminal: somebody may look at the conversation in its own terminal.
         asks: the titles of the questions that wait for an answer.
     """

@@ -309,7 +309,6 @@ def _values_in(plugin: Plugin, given: Sequence[str]) -> dict[str, Json]:
     """The values that were given on the command line.
 
     Args:
-        plugin: has the options.
         given: each `NAME=VALUE`.
 
     Raises:
@@ -330,7 +329,6 @@ def _ask_for_options(plugin: Plugin, known: Mapping[str, Json]) -> dict[str, Jso
     """Ask on the terminal for what is missing. Without a terminal, nothing is asked.
 
     Args:
-        plugin: has the options.
         known: the values that are there.
     """
     values = dict(known)

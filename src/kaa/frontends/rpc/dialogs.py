@@ -251,7 +251,6 @@ def labelled_answers(question: AnyQuestion, *, lasting: bool) -> Mapping[str, An
     """Return the answers of a question that is a list to choose from, by their labels.
 
     Args:
-        question: what is asked.
         lasting: also those that hold for later sessions.
     """
     return {

@@ -49,7 +49,6 @@ class RpcSession:
         host: opens conversations.
         hosted: the first one.
         options: what was chosen for it; holds for the next ones too.
-        workspace: the project.
         send: writes an object to the client.
     """
 
@@ -84,7 +83,6 @@ class RpcSession:
         """Carry a command out. Returns the data of its response, None if it has none.
 
         Args:
-            command: what is to be done.
             accept: sends the response of a prompt that begins a run, before the first event of the run.
 
         Raises:
@@ -155,7 +153,6 @@ class RpcSession:
         """Begin something. Returns as soon as it is known whether it runs, or was handled.
 
         Args:
-            work: what to do.
             accept: sends the response.
             place: among what has not begun yet; the first there is what a run that begins belongs to.
 

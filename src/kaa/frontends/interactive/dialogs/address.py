@@ -15,8 +15,6 @@ class AddressDialog(QuestionDialog[Confirmed | Declined | Dismissed]):
 
     Args:
         context: colours and keys.
-        question: what is asked.
-        on_answer: gets the answer.
         browse: opens an address in the browser. Returns whether that could be begun.
         copy: copies a text.
     """

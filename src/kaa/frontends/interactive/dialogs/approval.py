@@ -27,8 +27,6 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
 
     Args:
         context: colours and keys.
-        request: the question.
-        on_answer: gets the answer.
     """
 
     def __init__(self, context: Context, request: Approval, on_answer: Callable[[ApprovalAnswer], None]) -> None:

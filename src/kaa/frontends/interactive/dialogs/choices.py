@@ -19,7 +19,6 @@ class DialogChoice(NamedTuple):
 
     Attributes:
         letter: the key that gives it at once.
-        label: what it is called.
         take: called when it is chosen.
     """
 
@@ -33,8 +32,6 @@ class DialogChoices(Display):
 
     Args:
         context: colours and keys.
-        choices: the answers.
-        on_cancel: called for Esc.
         proposed: the letter of the one that Enter gives if nothing else is done; the first if it is empty.
     """
 

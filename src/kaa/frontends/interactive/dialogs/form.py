@@ -42,8 +42,6 @@ class FormDialog(QuestionDialog[Filled | Declined | Dismissed]):
 
     Args:
         context: colours and keys.
-        question: what is asked.
-        on_answer: gets the answer.
     """
 
     _keys = "Enter changes a value or sends the form, Esc cancels"

@@ -33,7 +33,6 @@ class DialogFrame:
 
     Args:
         context: colours, keys and the size of the screen.
-        title: what it is about.
         body: gives the lines to read at a width; None if there is nothing to read.
         control: takes the keys; may be exchanged.
         hint: said in the lower border.

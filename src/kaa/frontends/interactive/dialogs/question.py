@@ -31,9 +31,7 @@ class QuestionDialog(DialogFrame, ABC, Generic[AnswerT]):
 
     Args:
         context: colours, keys and the size of the screen.
-        title: what it is about.
         body: gives the lines to read at a width.
-        on_answer: gets the answer.
         token: the colour of the border.
 
     Attributes:

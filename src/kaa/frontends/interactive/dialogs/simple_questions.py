@@ -21,8 +21,6 @@ class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
 
     Args:
         context: colours and keys.
-        question: what is asked.
-        on_answer: gets the answer.
     """
 
     _keys = "Enter chooses, Esc cancels"
@@ -54,8 +52,6 @@ class ConfirmationDialog(QuestionDialog[Confirmed | Dismissed]):
 
     Args:
         context: colours and keys.
-        question: what is asked.
-        on_answer: gets the answer.
     """
 
     def __init__(
@@ -87,8 +83,6 @@ class TextDialog(QuestionDialog[Entered | Dismissed]):
 
     Args:
         context: colours and keys.
-        question: what is asked.
-        on_answer: gets the answer.
     """
 
     _keys = "Enter sends the text, Esc cancels"

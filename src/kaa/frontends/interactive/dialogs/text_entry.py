@@ -14,10 +14,7 @@ class TextEntry(Stack):
 
     Args:
         context: colours and keys.
-        label: what is asked for.
         text: what is there to begin with.
-        on_enter: gets the text.
-        on_cancel: called for Esc.
     """
 
     def __init__(

@@ -15,10 +15,7 @@ class KeyDialog(DialogFrame):
 
     Args:
         context: colours and keys.
-        provider: whose.
         problem: what was wrong with the one before; empty if there was none.
-        on_enter: gets the key.
-        on_cancel: called for Esc.
     """
 
     def __init__(
@@ -50,7 +47,6 @@ class WayDialog(DialogFrame):
         on_open: opens an address in the browser.
         on_copy: copies a text.
         on_paste: gets what the person copied from the browser.
-        on_cancel: called for Esc.
         refresh: has the screen painted.
     """
 

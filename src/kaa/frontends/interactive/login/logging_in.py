@@ -29,7 +29,6 @@ class LoggingIn:
 
     Args:
         ui: the screen, the core and lists.
-        presenter: shows what came of it.
         copy: copies a text.
         open_conversation: tries again to open the conversation that could not be opened without a key.
     """

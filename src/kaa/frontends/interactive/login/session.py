@@ -36,7 +36,6 @@ class LoginSession:
 
     Args:
         post: runs a function in the thread of the user interface.
-        view: shows it there.
     """
 
     def __init__(self, post: Post, view: LoginView) -> None:

@@ -150,7 +150,6 @@ class Navigator:
         """Let the user choose one of his messages on this branch, the newest first.
 
         Args:
-            title: what for.
             hint: said below.
             chosen: gets the message's entry id.
         """

@@ -33,7 +33,7 @@ class MoveRequest(NamedTuple):
 
     Attributes:
         find: finds it; None if there is no such place.
-        nothing: said then.
+        nothing: the text for a place that does not exist.
         proposed: what goes there if Enter is pressed, as the letter of the answer.
         restore: what goes there, if the user has said it already. Nothing is asked then, unless it is impossible.
         may_summarize: what is left behind may be summed up for the model.
@@ -250,7 +250,6 @@ class PlanView:
 
     Args:
         context: colours and glyphs.
-        plan: what would be done.
         lead: said above it.
     """
 

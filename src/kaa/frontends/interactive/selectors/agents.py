@@ -38,10 +38,8 @@ class AgentTree:
 
     Args:
         context: palette, keys, glyphs and the size of the screen.
-        agents: of the conversation.
         on_open: called with the one whose work is to be shown.
         on_steer: called with the one that is to be told something.
-        on_stop: called with the one that is to stop.
         on_cancel: called when the tree is to be closed.
     """
 

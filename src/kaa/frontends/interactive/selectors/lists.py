@@ -15,11 +15,7 @@ _Item = TypeVar("_Item")
 
 
 class ListDialogs:
-    """Opens lists.
-
-    Args:
-        main_view: where they are opened.
-    """
+    """Opens lists."""
 
     def __init__(self, main_view: MainView) -> None:
         self._main_view = main_view

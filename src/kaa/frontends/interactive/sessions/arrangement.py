@@ -26,7 +26,6 @@ class MatchingSessions:
     """How well sessions are what is looked for, found out in portions: all of thousands take longer than a key may.
 
     Args:
-        sessions: where to look.
         score: how well one is it, None if it is not at all.
     """
 

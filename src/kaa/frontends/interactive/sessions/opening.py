@@ -36,7 +36,6 @@ class SessionOpening:
 
     Args:
         ui: the screen, the core and lists.
-        conversations: open it.
         show_entry: shows where in its session an entry is, once that is open.
     """
 
@@ -56,7 +55,6 @@ class SessionOpening:
         """Go to a session.
 
         Args:
-            session: which one.
             here: where we are.
             entry_id: the entry to show there; None for where the session goes on.
             close: takes away what it was chosen from, when it is open.

@@ -41,7 +41,6 @@ class SessionActions(NamedTuple):
         rename: it gets another name.
         trash: it goes to the trash.
         change_scope: sessions of this directory are listed, or of all.
-        search_text: what they say is searched for this.
         cancel: none was chosen.
     """
 
@@ -58,7 +57,6 @@ class SessionListView(ScrolledList):
 
     Args:
         context: palette, keys, glyphs and the size of the screen.
-        actions: what is done with them.
         parse: makes of what is typed how well a session matches it; raises ValueError, with a message for the user.
         now: Unix time in seconds.
         later: does something as soon as keys that came have been heard, and has the list painted.
@@ -116,7 +114,6 @@ class SessionListView(ScrolledList):
         """List these, the newest first.
 
         Args:
-            sessions: all there are.
             scope: where they are from, in words.
         """
         self._sessions, self._scope, self._progress = sessions, scope, ""

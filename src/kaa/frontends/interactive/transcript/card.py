@@ -23,7 +23,6 @@ class Face(NamedTuple):
 
     Attributes:
         state: how far it is.
-        title: what is done.
         body: painted lines of what came of it, as wide as there is room beside the indent.
         notes: remarks that are always shown.
         aside: figures in few words.

@@ -18,7 +18,6 @@ class DisplayedValues:
 
     Args:
         view: how the transcript is looked at.
-        values: what to show.
     """
 
     def __init__(self, view: ViewOptions, values: Sequence[DisplayValue]) -> None:
@@ -38,7 +37,6 @@ class ExtensionBlock(SummaryBlock):
 
     Args:
         view: how the transcript is looked at.
-        label: whose it is.
         text: of a message; it may come from anywhere.
         details: of the message, with the display values.
     """

@@ -62,7 +62,6 @@ def paint_excerpt(
 
     Args:
         view: how the transcript is looked at.
-        excerpt: what to show.
         width: in cells.
         style: of the lines.
         from_end: the lines are the last ones.

@@ -27,7 +27,6 @@ class NestedBlocks(Sequence[Block]):
 
     Args:
         view: how the transcript is looked at.
-        entries: of the conversation.
         nested: the work of its agents.
     """
 

@@ -15,7 +15,6 @@ class Pictures:
 
     Args:
         view: how the transcript is looked at.
-        images: the images.
     """
 
     def __init__(self, view: ViewOptions, images: Sequence[ImageContent] = ()) -> None:

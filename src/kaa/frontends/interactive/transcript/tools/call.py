@@ -70,7 +70,6 @@ class ShownCall:
         arguments: as far as the model has written them. Any of them may be missing, or of another type than it should.
         is_complete: whether these are all of them.
         output: what the tool printed while it runs.
-        result: what came of it.
         briefing: what kaa told the model about the project with the result; empty if nothing.
     """
 
