@@ -56,7 +56,6 @@ def renderer(compat: Compat, unreadable: frozenset[str] = frozenset()) -> Reques
     """Renders messages and tools; worth keeping from request to request.
 
     Args:
-        compat: what the server wants.
         unreadable: signatures of reasoning that is not to be sent.
     """
     return RequestRenderer(
@@ -93,8 +92,6 @@ def messages_body(
     """The body of the request, its keys in the order they are sent.
 
     Args:
-        request: what to ask.
-        endpoint: whom.
         kept: the renderer of the request before; it remembers what was sent already.
         made: what the server is not asked for.
     """
@@ -281,7 +278,6 @@ def _thinking_fields(request: Request, endpoint: Endpoint, *, broken_in: bool, a
 
     Args:
         request: what is asked, of a model that can think.
-        endpoint: whom.
         broken_in: the turn that goes on has begun without thinking; see `_begun_without_thinking`.
         adaptive_only: the server has said that the model decides for itself, and always thinks.
     """

@@ -62,7 +62,6 @@ class CredentialStore:
         """The credential of `provider`, or None if the file has none. May run a command (10 s at most).
 
         Args:
-            provider: whose it is.
             run: see `ConfigValues.evaluate`.
 
         Raises:

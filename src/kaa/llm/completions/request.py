@@ -70,8 +70,6 @@ def completion_body(request: Request, endpoint: Endpoint, kept: RequestRenderer 
     """The body of the request, its keys in the order they are sent.
 
     Args:
-        request: what to ask.
-        endpoint: whom.
         kept: the renderer of the request before; it remembers what was sent already.
     """
     model, compat = request.model, endpoint.compat

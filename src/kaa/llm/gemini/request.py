@@ -61,8 +61,6 @@ def generate_body(request: Request, endpoint: Endpoint, kept: RequestRenderer | 
     """The body of the request, its keys in the order they are sent.
 
     Args:
-        request: what to ask.
-        endpoint: whom.
         kept: the renderer of the request before; it remembers what was sent already.
     """
     model, render = request.model, kept or renderer()

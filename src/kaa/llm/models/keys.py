@@ -63,7 +63,6 @@ class ProviderKeys:
         """The key, or None if there is none.
 
         Args:
-            provider: whose it is.
             api_key: that was given for it.
             run: see `ConfigValues.evaluate`.
 

@@ -225,7 +225,6 @@ def _within(provider: ConfiguredProvider, query: str, whole: str) -> KnownModel:
     """The model of `provider` that `query` means; one that is not known is taken at its word.
 
     Args:
-        provider: where it is.
         query: what is behind the provider's name.
         whole: with it, for that may be the id.
     """

@@ -63,7 +63,6 @@ async def served_models(endpoint: Endpoint, api: str, transport: Transport) -> t
     """The models the server says it has, at least one.
 
     Args:
-        endpoint: the server.
         api: its wire format.
         transport: carries the question.
 

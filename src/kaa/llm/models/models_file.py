@@ -94,7 +94,6 @@ def read_provider(where: Path | str, name: str, entry: Json) -> tuple[ProviderCo
 
     Args:
         where: the file, or who gave it, for messages.
-        name: of the provider.
         entry: as written.
     """
     place = f"providers.{name}"

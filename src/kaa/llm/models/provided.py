@@ -50,7 +50,6 @@ class FunctionProvider:
 
     Args:
         owner: whose function it is, for messages.
-        stream: the function.
         endpoint: what it may use to reach the server.
     """
 

@@ -29,7 +29,6 @@ class UnlistedServer(msgspec.Struct, frozen=True):
     """A server of which only the address is known: it must be asked which models it has.
 
     Attributes:
-        endpoint: how to ask.
         model: any model of this server, to be given the right id.
         known: models that may be there, in order of preference; empty where kaa should not guess.
     """

@@ -50,7 +50,6 @@ def likely_model(provider: str, model_id: str, api: str) -> KnownModel | None:
 
     Args:
         provider: as kaa's table of providers has it.
-        model_id: the id.
         api: the wire format in which it is asked.
     """
     kind = _kind(provider, model_id.lower(), api)

@@ -52,7 +52,6 @@ async def verify(model: ResolvedModel, transport: Transport, *, is_named: bool =
 
     Args:
         model: any model that can be reached with it.
-        transport: to the server.
         is_named: whether this model is known to be there; otherwise it is not asked.
     """
     try:

@@ -99,8 +99,6 @@ def responses_body(
     """The body of the request, its keys in the order they are sent.
 
     Args:
-        request: what to ask.
-        endpoint: whom.
         kept: the renderer of the request before; it remembers what was sent already.
         made: what the server is not asked for.
     """

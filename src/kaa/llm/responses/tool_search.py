@@ -31,7 +31,6 @@ def searches(
     """The items of a message, with those of searches in the place of calls of the tool, and of their results.
 
     Args:
-        message: the message.
         items: as they are for any other tool.
         deferred: the tools that can be found.
         render: a tool's definition.

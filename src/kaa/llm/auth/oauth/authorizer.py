@@ -15,7 +15,6 @@ class OAuthAuthorizer:
     """An `Authorizer` for one login.
 
     Args:
-        login: where it is kept.
         renewer: how it is renewed; None if nobody said so: then it holds until it ends. It never uses the transport
             of the model's requests, which may be recorded.
     """

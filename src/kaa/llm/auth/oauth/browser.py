@@ -30,7 +30,6 @@ async def log_in_with_browser(
 
     Args:
         config: the client and the server.
-        transport: to the server.
         screen: shows the address to open, and takes what is pasted.
         limit_seconds: how long kaa waits for the person.
 

@@ -18,7 +18,6 @@ class OAuthConfig(msgspec.Struct, rename="camel", frozen=True):
         authorization_url: where the browser is sent.
         token_url: where codes and refresh tokens become tokens.
         device_url: where a code for another device is asked for (RFC 8628).
-        scopes: what is asked for.
         redirect_host: how the registration names this machine.
         redirect_port: where the browser comes back to; 0 for any that is free, as RFC 8252 wants servers to allow.
         redirect_path: the path of that address.

@@ -32,7 +32,6 @@ async def log_in_with_device(
 
     Args:
         config: the client and the server.
-        transport: to the server.
         screen: shows the code, and where to enter it.
         sleep: waits for some seconds.
 

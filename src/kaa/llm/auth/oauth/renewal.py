@@ -51,7 +51,6 @@ class ConfiguredRenewer:
 
     Args:
         config: how to renew.
-        new_transport: to the server.
     """
 
     def __init__(self, config: OAuthConfig, new_transport: NewTransport) -> None:
@@ -80,7 +79,6 @@ class KeptLogin:
     """One login in a file, with others.
 
     Args:
-        file: the file.
         name: of the entry.
         command: what logs in again, if the name is appended.
     """
@@ -105,7 +103,6 @@ class KeptLogin:
         """Keep a new login, instead of what is there.
 
         Args:
-            tokens: those of the login.
             rest: what else the entry keeps.
 
         Raises:
@@ -122,7 +119,6 @@ class KeptLogin:
 
         Args:
             refused: the access token that will not do; if there is another one by now, that is it.
-            renewer: knows how.
 
         Raises:
             LoginError: one has to log in again, or the login cannot be kept.
