@@ -34,7 +34,6 @@ def figures(store: SessionStore, nodes: Sequence[Node], leaf: Node | None) -> Se
     """Count. Goes through the whole session: call it in a thread.
 
     Args:
-        store: the session.
         nodes: its entries, as they were when this was asked for.
         leaf: the entry that it went on from then.
 

@@ -48,8 +48,6 @@ def nested_transcripts(
     """The agents of a conversation, each once. Reads their sessions: run it in a thread.
 
     Args:
-        store: the session of the conversation.
-        transcript: what is shown of it.
         entries_of: gives what is shown of the session of an agent, by its id. A `SessionError` becomes a problem.
 
     Raises:

@@ -64,9 +64,7 @@ class OutlineRow(msgspec.Struct, frozen=True, gc=False):
     """One entry.
 
     Attributes:
-        entry_id: its id.
         parent_id: the entry it hangs below; None for a root.
-        kind: what it is.
         text: its beginning on one line, as it was written by whoever wrote it: clean it before showing it.
         timestamp: when it was written, Unix time in milliseconds; 0 if that is not known.
         is_current: whether it lies on the way from the root to the leaf.

@@ -89,7 +89,6 @@ def past_usage(store: SessionStore, nodes: Iterable[Node]) -> Iterator[tuple[Nod
     A summary that does not say which model made it, as pi's, counts for the one that spoke last.
 
     Args:
-        store: the session.
         nodes: which of its entries, in the order of the file.
 
     Raises:
@@ -114,7 +113,6 @@ def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> R
     """What a request beside the conversation used; None if the entry tells of none.
 
     Args:
-        store: the session.
         node: the entry.
         provider: of the model in force, with `model`, where the entry does not name one.
         model: its id.

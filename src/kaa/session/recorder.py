@@ -41,7 +41,6 @@ class SessionRecorder:
     Messages that a full disk kept from the session are written before anything else, once there is space.
 
     Args:
-        store: the session.
         context: its state so far, as `build_context` gives it.
     """
 

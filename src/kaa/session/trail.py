@@ -20,7 +20,6 @@ def trail(store: SessionStore, is_step: Callable[[Node], bool] = _is_no_step) ->
     The session's file alone tells it, so it outlives a restart. Going to the leaf at the end takes that one off.
 
     Args:
-        store: the session.
         is_step: whether an entry that is no leaf entry notes a step elsewhere too, from the leaf that it is behind.
 
     Raises:

@@ -40,7 +40,6 @@ class Transcript(Sequence[DisplayEntry]):
     as long as the session is open. Each access decodes anew.
 
     Args:
-        store: the session.
         is_torn: the last line of its file is not whole.
 
     Attributes:

@@ -26,7 +26,6 @@ class UnfinishedWork(msgspec.Struct, omit_defaults=True, frozen=True):
     """What is under way in a session.
 
     Attributes:
-        cwd: the project.
         session: the name of the session's file.
         pid: the process that works.
         works: a sentence or more for each kind of work, for people.
@@ -49,7 +48,6 @@ def note_work(session: Path | None, cwd: str, kind: str, about: str, for_model: 
 
     Args:
         session: the session's file; None for a session that is not kept: then nothing is noted.
-        cwd: the project.
         kind: of the work: a session has one of each kind.
         about: what it is, where it is, and how to go on with it.
         for_model: what the model is told when the session is opened again; empty if it learns of it otherwise.

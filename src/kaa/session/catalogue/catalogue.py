@@ -47,7 +47,6 @@ def _read_file(file: SessionFile, known: _Reading | None = None) -> _Reading:
     """Read a file, or what it has grown by.
 
     Args:
-        file: which.
         known: what an earlier reading gave, whose digest is continued.
 
     Raises:
@@ -120,7 +119,6 @@ class Catalogue:
 
     Args:
         cache: the SQLite file.
-        roots: where sessions are.
         cwd: the directory that is `here`.
     """
 

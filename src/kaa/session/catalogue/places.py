@@ -47,7 +47,6 @@ def session_files(root: SessionRoot, cwd: str | None = None) -> Iterator[Session
     """The files in a root; none where there is no such folder or it may not be read.
 
     Args:
-        root: where to look.
         cwd: leave out other projects' folders than that of this directory. Folders' names are ambiguous, so some of
             the files may still be about another one.
     """

@@ -50,8 +50,6 @@ class SearchHit(msgspec.Struct, rename="camel", frozen=True):
     """A place where a text was found.
 
     Attributes:
-        session: where.
-        entry_id: the entry there.
         before: what stands before the first match, from the beginning of a line or shortened.
         match: the text found, as it is written there.
         after: what follows.

@@ -213,8 +213,6 @@ def find(
     """Where the query matches, in the order of `sessions`, in each of them the last entries first.
 
     Args:
-        query: what to look for.
-        sessions: where.
         progress: gets the numbers of searched files and of all.
     """
     patterns = [query.pattern] if query.pattern is not None else [exactly(term) for term in query.terms]

@@ -27,7 +27,6 @@ def put_together(
 
     Args:
         prose: what the model, or an extension, wrote.
-        files: what was touched.
         words: the user's messages, the oldest first.
         more_words: there are older ones that are left out.
         carried: texts of extensions, by name.

@@ -44,7 +44,6 @@ def write_agent_lines(
     """Write the sessions of the agents of a session, each as a file of its own, as `agents_folder` has them.
 
     Args:
-        source: the session.
         selection: what goes in; the whole of each agent that began in the selected entries.
         create: makes a file of a name.
 

@@ -41,9 +41,6 @@ class _Talk:
     """The conversation of a session, or of an agent.
 
     Args:
-        source: the session.
-        selection: what goes in.
-        agents: those of the conversation.
         totals: counts what goes in.
         agent: the id of the agent whose session it is; None for the conversation's own.
     """
@@ -99,8 +96,6 @@ class _Agents:
     """The agents of a conversation, each told once: under the call that began it, or where it began without one.
 
     Args:
-        source: the session of the conversation.
-        selection: what goes in.
         totals: counts what goes in.
     """
 
@@ -116,7 +111,6 @@ class _Agents:
 
         Args:
             caller: whose call it is; None for the conversation's own.
-            call_id: its id.
             since: when it was made, as entries have it.
             until: when it ended, likewise; empty if it did not.
         """

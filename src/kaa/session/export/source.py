@@ -46,7 +46,6 @@ class SnapshotFile:
     """A session file as it was when it was opened; another process may go on writing it. Use `open`.
 
     Attributes:
-        path: of the file.
         is_torn: its last line is not whole: it is being written, or whoever wrote it was killed.
     """
 

@@ -50,7 +50,6 @@ def convert_leniently(
 
     Args:
         value: a decoded JSON object.
-        target: the struct wanted.
         defaults: for required fields that may be absent, by their JSON name.
 
     Returns:

@@ -23,7 +23,6 @@ def whole_file(name: str, folder: int, *, replace: bool = False) -> Iterator[Bin
     """Write a file that only the user can read. If anything fails there is none, and what was there before still is.
 
     Args:
-        name: of the file.
         folder: an open descriptor of the folder that it is in.
         replace: a file of this name is replaced.
 

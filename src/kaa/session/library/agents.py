@@ -26,7 +26,6 @@ def copy_agents(original: Path, copy: Path) -> int:
 
     Args:
         original: the session that was copied.
-        copy: the copy.
 
     Returns:
         How many agents there are no sessions of, or none that can be read.

@@ -23,7 +23,6 @@ class SessionClaim:
         Args:
             session: the file that the session will have.
             cwd: the project's directory: each has ids of its own.
-            session_id: the id.
 
         Raises:
             SessionBusyError: another process, or this one, is about to begin a session of this id.

@@ -31,7 +31,6 @@ def copy_everything(source: Path, header: SessionHeader, target: Path) -> None:
 
     Args:
         source: the session to copy.
-        header: of the copy.
         target: its path; the file appears when it is whole.
 
     Raises:
@@ -49,7 +48,6 @@ def copy_path(source: Path, header: SessionHeader, target: Path, entry_id: str |
 
     Args:
         source: the session to copy.
-        header: of the copy.
         target: its path; the file appears when it is whole.
         entry_id: where the copy ends; None for the end of the current branch.
         inclusive: whether that entry is copied too.

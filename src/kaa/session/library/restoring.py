@@ -26,7 +26,6 @@ class Trashed(NamedTuple):
 
     Attributes:
         path: where it is now.
-        origin: where it came from.
         deleted: when it was moved there, ISO 8601 without time zone; empty where the system does not say.
         trash: the trash that holds it.
     """

@@ -35,7 +35,6 @@ class Repaired(NamedTuple):
     """What was written.
 
     Attributes:
-        session: the repaired one.
         original: as it was before: the session itself, or its backup.
         damaged: holds the lines that cannot be read; None if there are none.
         mended: how many entries got another id or parent.
