@@ -85,7 +85,6 @@ class LanguageSession:
 
     Args:
         reader: what it writes.
-        writer: what it reads.
         root: the directory that it works in.
         settings: what it may ask for (`workspace/configuration`), by sections.
     """
