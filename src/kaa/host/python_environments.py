@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from kaa.host.known_projects import in_known_project
 from kaa.host.paths import is_below
+from kaa.host.programs import commands_can_write
 from kaa.host.regular_files import text_of
 
 _PATHS = re.compile(rb"/[^'\"\n:]+")
@@ -21,8 +23,24 @@ def is_environment(folder: str) -> bool:
 
 def folders_of_environment(environment: str) -> Iterator[str]:
     """Real paths of folders outside of an environment that its Python imports from, such as editable installs."""
-    for packages in glob.glob(f"{glob.escape(environment)}/lib*/python*/*-packages"):
+    for packages in packages_of(environment):
         yield from sorted(set(filter(None, map(_folder, _led_to(packages)))))
+
+
+def packages_of(environment: str) -> list[str]:
+    """The folders of an environment with installed packages."""
+    return glob.glob(f"{glob.escape(environment)}/lib*/python*/*-packages")
+
+
+def listed_folders(packages: str) -> Iterator[str]:
+    """Paths that `.pth` files among installed packages list plainly: Python looks for modules there, too."""
+    for file in sorted(glob.glob(f"{glob.escape(packages)}/*.pth")):
+        lines = (line.strip() for line in _read(file).splitlines())
+        yield from (
+            os.path.join(packages, os.fsdecode(line))
+            for line in lines
+            if line and not line.startswith((b"#", b"import ", b"import\t"))
+        )
 
 
 def _led_to(packages: str) -> Iterator[str]:
@@ -35,7 +53,7 @@ def _led_to(packages: str) -> Iterator[str]:
                 names = map(os.fsdecode, _NAMES.findall(line))
                 loaders += (path for name in names if os.path.isfile(path := f"{packages}/{name}.py"))
                 listed.update(map(os.fsdecode, _PATHS.findall(line)))
-            elif line:
+            elif line and not line.startswith(b"#"):
                 listed.add(os.path.join(packages, os.fsdecode(line)))
     for loader in loaders:
         listed.update(map(os.fsdecode, _PATHS.findall(_read(loader))))
@@ -51,12 +69,17 @@ def _led_to(packages: str) -> Iterator[str]:
 
 
 def _folder(path: str) -> str:
-    """The real path of a folder, or of the one that a file or a module without its ending is in; empty if none is."""
+    """The real path of a folder, or of the one that a file or a module without its ending is in; empty if none is.
+
+    A folder that is not there is one if it would be in a project: commands of the model can make it any time.
+    """
     real = os.path.realpath(path)
     if os.path.isdir(real):
         return real
-    is_module = any(os.path.isfile(f"{real}{end}") for end in ("", ".py", ".so", ".pyc"))
-    return os.path.dirname(real) if is_module else ""
+    if any(os.path.isfile(f"{real}{end}") for end in ("", ".py", ".so", ".pyc")):
+        return os.path.dirname(real)
+    is_of_project = commands_can_write(real) or in_known_project(real, os.environ, "") is not None
+    return real if is_of_project else ""
 
 
 def _read(path: str) -> bytes:

@@ -1,10 +1,13 @@
 """Values that name variables or commands."""
 
+import os
+import sys
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from kaa.host import lone_pythons
 from kaa.llm.auth import key_commands
 from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError
@@ -111,6 +114,21 @@ class TestScriptsOfTheUser:
             ConfigValues(environ).evaluate(line, "here")
 
         assert not (tmp_path / "canary").exists()
+
+    def test_a_program_in_python_of_the_distribution_sees_no_project_that_its_packages_lead_to(
+        self, tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(key_commands, "_DISTRIBUTION", (str(tmp_path / "bin"),))
+        (tmp_path / "bin/aws").write_text(f"#!{os.path.realpath(sys.executable)}\nprint('key')\n")
+        (tmp_path / "bin/aws").chmod(0o755)
+        assert not key_commands._wrap("aws key", "here", environ)
+
+        packages = tmp_path / f".local/lib/python3.{sys.version_info[1]}/site-packages"
+        packages.mkdir(parents=True)
+        (packages / "app.pth").write_text(f"{tmp_path}/dev/app/missing\n")
+        lone_pythons._is_led_into_projects.cache_clear()
+
+        assert key_commands._wrap("aws key", "here", environ)
 
     def test_a_script_that_needs_no_project_works(self, tmp_path: Path, environ: dict[str, str]) -> None:
         script = tmp_path / "bin/key.sh"

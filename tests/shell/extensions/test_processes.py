@@ -18,6 +18,8 @@ from kaa.shell.extensions.processes import ExtensionProcesses
 from kaa.shell.extensions.records import ExtensionRecords
 from kaa.shell.home import Home
 from kaa.workspace.sandbox.options import SandboxOptions
+from tests.host.test_lone_pythons import Machine
+from tests.support.elsewhere import folder_elsewhere
 from tests.support.extension_ids import named
 
 _ASKS = Permissions(project="read", hosts=("api.example.com",), keys=("openai",), models=True)
@@ -203,6 +205,42 @@ def test_a_process_is_started_with_its_keys_on_descriptors_3_and_4(tmp_path: Pat
     assert found["PIGLET_FD"] == "1"
     assert found["GEMINI_API_KEY"] is None
     assert found["ANTHROPIC_API_KEY"] is None
+
+
+_LOOKS = """
+import builtins, json, os, pathlib
+import beside, acme
+os.write(4, json.dumps(getattr(builtins, "planted", "nothing")).encode())
+"""
+
+
+def test_a_process_imports_its_packages_and_nothing_that_an_editable_install_leads_to(tmp_path: Path) -> None:
+    with folder_elsewhere() as elsewhere:
+        machine = Machine(elsewhere / "user")
+        manifest = _manifest(elsewhere)
+        Path(manifest.folder, "main.py").write_text(_LOOKS)
+        Path(manifest.folder, "beside.py").write_text("")
+        (machine.source / "nt.py").write_text("import builtins\nbuiltins.planted = __file__\nraise ImportError\n")
+        (machine.source / "usercustomize.py").write_text("import nt\n")
+
+        async def ask() -> object:
+            environ, project = {**machine.environ, "KAA_DIR": str(elsewhere / "home")}, str(machine.project)
+            processes = ExtensionProcesses(
+                Home(elsewhere / "home"), environ, project, lambda _: None, lambda: False, tuple, SandboxOptions
+            )
+            try:
+                started = await processes.start(manifest, Permissions(project="read"))
+            except NotPermittedError:
+                pytest.skip("no tier holds on this machine")
+            os.close(started.messages_in)
+            with open(started.messages_out) as answers, open(started.stderr) as errors:
+                answer = await asyncio.to_thread(answers.read)
+                assert await started.wait() == 0, errors.read()
+            os.close(started.stdin)
+            os.close(started.stdout)
+            return json.loads(answer)
+
+        assert asyncio.run(ask()) == "nothing"
 
 
 def test_a_default_file_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:

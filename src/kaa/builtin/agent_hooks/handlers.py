@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from kaa.builtin.agent_hooks.inputs import HookState
-from kaa.builtin.agent_hooks.rights import needs_safe_path, runs_sandboxed
+from kaa.builtin.agent_hooks.rights import needs_safe_path, runs_sandboxed, without_packages
 from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, WAY_OUT, run_command
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended, Outcome, answer_of, failed, outcome_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _SECONDS: Final = {"UserPromptSubmit": 30.0}
 _USUAL_SECONDS: Final = {"claude": 600.0, "codex": 600.0, "gemini": 60.0}
 _AT_ONCE = 16
-_NO_USER_SITE = "PYTHONNOUSERSITE"
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 
 UsersRights = Callable[[Workspace], Workspace]
@@ -190,12 +189,13 @@ class Handlers:
                 workspace = self._users_rights(workspace)
             except OSError as error:
                 return Ended.unstarted(str(error))
-            is_safe = needs_safe_path(hook, context.workspace.root)
+            is_safe, programs = needs_safe_path(hook, context.workspace.root), host_programs()
             changes = {SAFE_PATH: "1" if is_safe else None}
-            if (
-                is_safe and hook.sandboxed is None
-            ):  # it needs no packages of the user, of which one may lead to a project
-                changes[_NO_USER_SITE] = "1"
+            if is_safe and hook.sandboxed is None:
+                try:
+                    hook, changes["PATH"] = without_packages(hook, context.workspace.root, programs.environment())
+                except OSError as error:
+                    return Ended.unstarted(str(error))
         elif hook.event == "PreToolUse" or hook.data or hook.has_secrets:
             # Else a program or a module that commands wrote could answer for it, or get what only the plugin may have.
             changes = {**host_programs().changes(), SAFE_PATH: "1" if needs_safe_path(hook, workspace.root) else None}

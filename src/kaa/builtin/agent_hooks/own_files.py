@@ -17,6 +17,13 @@ def expanded(word: str) -> str:
     return os.path.expanduser(_HOME.sub(os.path.expanduser("~").replace("\\", r"\\"), word))
 
 
+def imports_from_projects(python: str) -> bool:
+    """Whether a Python of this path has editable installs that lead to what commands of the model can write."""
+    from kaa.host.lone_pythons import imports_from_projects  # lazy: few scripts name a Python by a path
+
+    return imports_from_projects(expanded(python), os.environ)
+
+
 def is_outside(word: str, root: str) -> bool:
     """Whether a word is an absolute path that leads through nothing that commands of the model can write."""
     path = expanded(word)

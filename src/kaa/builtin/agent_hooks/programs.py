@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kaa.builtin.agent_hooks.own_files import expanded, is_outside
@@ -165,6 +165,36 @@ def _is_harmless_file(path: str, interpreter: str, root: str, depth: int) -> boo
     from kaa.builtin.agent_hooks.scripts import is_harmless_script  # lazy: most hooks execute no script
 
     return is_harmless_script(path, interpreter, root, depth)
+
+
+def python_without_packages(program: str, root: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the words that start a Python of this path, or a script whose first line has one, without packages.
+
+    Args:
+        program: as a hook names it.
+        root: the directory of the project.
+        environ: the variables that the hook gets.
+
+    Returns:
+        Nothing for other programs, and for names: those are found by PATH.
+
+    Raises:
+        OSError: kaa's own folder cannot be written.
+    """
+    if "/" not in program:
+        return []
+    from kaa.builtin.agent_hooks.scripts import first_line  # lazy, all: most hooks execute no script
+    from kaa.host.lone_pythons import without_packages
+
+    path = expanded(program)
+    if any(map(_PYTHONS[0].fullmatch, _names(program))):
+        words, rest = [path], []
+    else:
+        words, rest = first_line(path, root), [path]
+    if not words or _PYTHONS[0].fullmatch(os.path.basename(words[0])) is None or "/" not in words[0]:
+        return []
+    python = without_packages(words[0], environ)
+    return [] if python is None else [python, *words[1:], *rest]
 
 
 def is_safe_python(name: str) -> bool:

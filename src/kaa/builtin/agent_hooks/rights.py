@@ -5,10 +5,15 @@ command decides, and where its paths lead, but not which files there are: those 
 not understood runs in the sandbox.
 """
 
+import os
 import re
+import shlex
+from collections.abc import Mapping
+
+import msgspec
 
 from kaa.builtin.agent_hooks.own_files import is_outside
-from kaa.builtin.agent_hooks.programs import is_harmless
+from kaa.builtin.agent_hooks.programs import is_harmless, python_without_packages
 from kaa.components.hooks import HookDefinition
 
 # Words without anything that a shell expands but the home; and what separates commands and leads to files.
@@ -38,7 +43,34 @@ def runs_sandboxed(hook: HookDefinition, root: str) -> bool:
     if hook.args is not None:
         return not is_harmless([_as_it_is(one) for one in (hook.command, *hook.args)], root)
     commands = _commands(hook.command, root)
-    return commands is None or not all(is_harmless(words, root) for words in commands)
+    return commands is None or not all(is_harmless(one.words, root) for one in commands)
+
+
+def without_packages(hook: HookDefinition, root: str, environ: Mapping[str, str]) -> tuple[HookDefinition, str]:
+    """Have each Python that a hook starts find its standard library only: editable installs lead into projects.
+
+    Args:
+        hook: a command that kaa has read, so that it needs no more.
+        root: the directory of the project.
+        environ: the variables that the hook gets.
+
+    Returns:
+        The hook, and its PATH.
+
+    Raises:
+        OSError: kaa's own folder cannot be written.
+    """
+    from kaa.host.lone_pythons import folders_without_packages  # lazy: few users have such hooks
+
+    path = os.pathsep.join((*folders_without_packages(environ), environ.get("PATH", os.defpath)))
+    if hook.args is not None:
+        words = python_without_packages(_as_it_is(hook.command), root, environ)
+        return (msgspec.structs.replace(hook, command=words[0], args=(*words[1:], *hook.args)) if words else hook), path
+    command = hook.command.strip()
+    for one in reversed(_commands(command, root) or ()):
+        if words := python_without_packages(one.words[0], root, environ):
+            command = f"{command[: one.start]}{shlex.join(words)}{command[one.end :]}"
+    return msgspec.structs.replace(hook, command=command), path
 
 
 def needs_safe_path(hook: HookDefinition, root: str) -> bool:
@@ -56,9 +88,23 @@ def needs_safe_path(hook: HookDefinition, root: str) -> bool:
     return starts_python_here(" ".join((hook.command, *(hook.args or ()))), root, modules=not hook.of_project)
 
 
-def _commands(text: str, root: str) -> list[list[str]] | None:
-    """The simple commands of a line, without their redirections; None if it is not certain that these are all."""
-    commands: list[list[str]] = [[]]
+class _Command:
+    """A simple command of a line, without its redirections.
+
+    Attributes:
+        words: the program and its arguments.
+        start: where the program begins in the line.
+        end: where it ends.
+    """
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.start = self.end = 0
+
+
+def _commands(text: str, root: str) -> list[_Command] | None:
+    """The simple commands of a line; None if it is not certain that these are all."""
+    commands = [_Command()]
     place, leads_to = 0, ""
     text = text.strip()
     while place < len(text):
@@ -72,12 +118,14 @@ def _commands(text: str, root: str) -> list[list[str]] | None:
                 return None
             leads_to = ""
         elif found["operator"]:
-            commands.append([])
+            commands.append(_Command())
         elif found["redirection"]:
             leads_to = found["redirection"]
         else:
-            commands[-1].append(_literal(found["word"]))
-    return None if leads_to or not all(commands) else commands
+            if not commands[-1].words:
+                commands[-1].start, commands[-1].end = found.span("word")
+            commands[-1].words.append(_literal(found["word"]))
+    return None if leads_to or not all(one.words for one in commands) else commands
 
 
 def _literal(word: str) -> str:

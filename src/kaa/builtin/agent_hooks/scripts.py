@@ -10,7 +10,7 @@ import re
 import stat
 import time
 
-from kaa.builtin.agent_hooks.own_files import expanded, is_outside
+from kaa.builtin.agent_hooks.own_files import expanded, imports_from_projects, is_outside
 from kaa.builtin.agent_hooks.python_scripts import is_harmless_python
 from kaa.builtin.agent_hooks.shell_scripts import is_harmless_shell
 from kaa.host.paths import is_below, trail
@@ -75,18 +75,34 @@ def _is_harmless_now(
     if len(source) > _MOST_BYTES:
         return False
     if not interpreter:
-        interpreter = _interpreter(text, root)
+        interpreter = _interpreter(text, root, depth)
     return is_harmless_text(text, interpreter, path, root, depth)
 
 
-def _interpreter(text: str, root: str) -> str:
+def first_line(path: str, root: str) -> list[str]:
+    """The program that the first line of a script names by a path, with its options; nothing for another file.
+
+    Args:
+        path: of the script.
+        root: the directory of the project.
+    """
+    named = _INTERPRETER.match(_text(os.path.join(root, path)))
+    if named is None or named["env"]:
+        return []
+    return named[0][2:].split()
+
+
+def _interpreter(text: str, root: str, depth: int) -> str:
     """The name of the program that the first line of a script names; empty if commands of the model may write it."""
     named = _INTERPRETER.match(text)
     if named is None:
         return ""
     program = named["program"]
     is_found = "/" not in program if named["env"] else is_outside(program, root)
-    return os.path.basename(program) if is_found else ""
+    name = os.path.basename(program)
+    if depth and not named["env"] and _PYTHON.fullmatch(name) and imports_from_projects(program):
+        return ""  # what a hook names itself, kaa starts without packages
+    return name if is_found else ""
 
 
 def is_harmless_text(text: str, interpreter: str, path: str, root: str, depth: int = 0) -> bool:

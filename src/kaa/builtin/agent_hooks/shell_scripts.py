@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kaa.builtin.agent_hooks.own_files import is_outside
+from kaa.builtin.agent_hooks.own_files import expanded, imports_from_projects, is_outside
 from kaa.builtin.agent_hooks.shell_programs import judge_of
 from kaa.builtin.agent_hooks.shell_words import LED_BY, ShellText, Word
 
@@ -233,6 +233,14 @@ class _Script:
         entries = self._script.text(value).strip("\"'").split(":")
         return all(entry in _PATH_ITSELF or is_outside(entry, self._root) for entry in entries)
 
+    def _set_entries(self) -> set[str]:
+        """The directories that the script puts on the PATH, which may have another Python."""
+        nodes = (node for node in self._script.nodes if self._sets_path and node.type == "variable_assignment")
+        values = (
+            self._script.text(node).partition("=")[2] for node in nodes if self._script.text(node).startswith("PATH")
+        )
+        return {expanded(entry) for value in values for entry in value.strip("\"'").split(":")} - _PATH_ITSELF
+
     def _is_harmless_redirection(self, node: "Node") -> bool:
         targets = node.children_by_field_name("destination")
         if not targets or targets[0].type == "process_substitution":
@@ -275,6 +283,8 @@ class _Script:
         known = [word.value for word in words if word.value is not None]
         if "/" in program:
             if not self._is_own(program):
+                return False
+            if _PYTHON.fullmatch(os.path.basename(program)) and imports_from_projects(program):
                 return False
             if not _is_judged(name := os.path.basename(program)):
                 return is_harmless([program], self._root, self._depth)
@@ -325,6 +335,8 @@ class _Script:
         from kaa.builtin.agent_hooks.scripts import is_harmless_text
 
         is_python = _PYTHON.fullmatch(program) is not None
+        if is_python and any(imports_from_projects(os.path.join(entry, program)) for entry in self._set_entries()):
+            return False
         options = _OPTIONS_OF_PYTHON if is_python else _OPTIONS_OF_SHELLS
         given = set()
         while words and words[0].value in options:

@@ -1,6 +1,7 @@
 """Commands of the user whose output is a key or another value: `!command` in configuration files."""
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from kaa.llm.auth.errors import CredentialError
 # pi's limit for `!command` values.
 _TIMEOUT_SECONDS = 10.0
 _SHOWN_ERROR_CHARACTERS = 200
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 _DISTRIBUTION = ("/usr", "/bin", "/sbin", "/nix/store", "/snap", "/opt/homebrew")
 _HIDDEN = (
     "It sees projects as empty, because it is no plain program, or obeys settings there: `!cat FILE` reads a file of a"
@@ -69,7 +71,10 @@ def _is_plain(line: str, environ: Mapping[str, str], places: Sequence[str]) -> b
         if (found := programs.find(word)) is None:
             continue
         real = os.path.realpath(found)
-        if not is_below(real, _DISTRIBUTION) and _is_script(real):
+        line_of_script = _first_line(real)
+        is_script = line_of_script is None or line_of_script.startswith("#!")
+        is_own = not is_below(real, _DISTRIBUTION)
+        if is_script and (is_own or _imports_from_projects(line_of_script or "", environ)):
             return False
         settings = (place for path in obeyed(os.path.basename(word), environ) for place in trail(path))
         if any(is_below(place, places) for place in settings):
@@ -77,12 +82,22 @@ def _is_plain(line: str, environ: Mapping[str, str], places: Sequence[str]) -> b
     return True
 
 
-def _is_script(path: str) -> bool:
+def _first_line(path: str) -> str | None:
+    """The first line of a file, as far as Linux reads it; None if it cannot be read."""
     try:
         with open(path, "rb") as file:
-            return file.read(2) == b"#!"
+            return os.fsdecode(file.read(256).partition(b"\n")[0])  # BINPRM_BUF_SIZE
     except OSError:
-        return True
+        return None
+
+
+def _imports_from_projects(first_line: str, environ: Mapping[str, str]) -> bool:
+    words = filter(_PYTHON.fullmatch, first_line.removeprefix("#!").split())
+    if (python := host_programs(environ).find(next(words, ""))) is None:
+        return False
+    from kaa.host.lone_pythons import imports_from_projects  # lazy: few have such programs
+
+    return imports_from_projects(python, environ)
 
 
 def _run(command: str, where: str, environ: Mapping[str, str], wrap: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """What extension processes get from kaa: permissions that the user grants, a start in a sandbox, keys."""
 
 import asyncio
+import glob
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from kaa.ext.process.host import NotPermittedError
 from kaa.ext.process.launch import ExtensionProcess, program_of
 from kaa.ext.process.manifest import Manifest
 from kaa.ext.scope import Scope
+from kaa.host import lone_pythons
 from kaa.host.log import LOG
 from kaa.shell.extensions.granted_keys import GrantedKeys
 from kaa.shell.extensions.permitting import GrantedPermissions
@@ -123,14 +125,17 @@ class ExtensionProcesses:
     async def start(self, manifest: Manifest, permissions: Permissions) -> ExtensionProcess:
         """See `ProcessHost`."""
         real = _resolved(manifest)
-        argv = [program_of(real), *real.arguments]
         try:
+            python = lone_pythons.without_projects(program_of(real), self._environ)
             ordinary = self._sandbox()
+        except OSError as error:
+            raise ExtensionError(f"Extension {manifest.extension.name} cannot be started: {error}") from error
         except SettingsError as error:
             raise ExtensionError(f"Extension {manifest.extension.name} cannot be started: {error}") from error
         rights = ProgramRights(
             name=manifest.extension.key,
             code=real.folder,
+            readable=python.readable,
             data=self.data_folder(manifest),
             project=self.project,
             access=permissions.project,
@@ -138,13 +143,13 @@ class ExtensionProcesses:
             # It tells Piglet's SDKs to use the descriptors 3 and 4.
             variables={**await self._keys.variables(permissions), "PIGLET_FD": "1"},
             private=(str(self._home.path),),
-            hidden=ordinary.hidden,
+            hidden=(*ordinary.hidden, *(f"!{glob.escape(one)}" for one in python.readable)),
             loaded=ordinary.loaded,
         )
         with Pipes() as pipes:
             try:
                 program = await ConfinedProgram.start(
-                    argv,
+                    [python.program, *real.arguments],
                     rights,
                     pipes.theirs,
                     environment=self._environ,
