@@ -135,6 +135,7 @@ class LocalWorkspace:
         self._narrowed: list[LocalWorkspace] = []
         self._narrowed_beside: list[LocalWorkspace] = []
         self._with_kept: dict[str, LocalWorkspace] = {}  # by the folder of the plugin
+        self._with_shown: dict[tuple[str, ...], LocalWorkspace] = {}
         self.is_narrowed = False
         self._chosen = sandbox.options
         self._listener = sandbox.findings.last
@@ -214,6 +215,28 @@ class LocalWorkspace:
             own = Beside(self._root, self._home, places, self._own_environment)
             sandbox = keeping_sandbox(self.sandbox, own, self._listener, folder)
             made = self._with_kept[folder] = self._made_beside(own, sandbox, is_narrowed=self.is_narrowed)
+        return made
+
+    def with_shown(self, paths: Sequence[str]) -> "LocalWorkspace":
+        """Return the same project with files of the user's besides that programs read and commands never see.
+
+        It has hands of its own and follows what is allowed here. No command of the model may have this.
+
+        Args:
+            paths: of the files, absolute and real.
+        """
+        denials = self.sandbox.denials()
+        hidden = tuple(path for path in paths if denials.of_read(path))
+        if self.sandbox.mode == "full-access" or not hidden:
+            return self
+        if (made := self._with_shown.get(hidden)) is None:
+            from kaa.workspace.sandbox.keeping import showing_sandbox  # lazy, as above
+            from kaa.workspace.sandbox.narrowing import Beside
+
+            places = Places.of(self._own_environment, self._home, self._root)
+            own = Beside(self._root, self._home, places, self._own_environment)
+            sandbox = showing_sandbox(self.sandbox, own, self._listener, hidden)
+            made = self._with_shown[hidden] = self._made_beside(own, sandbox, is_narrowed=self.is_narrowed)
         return made
 
     def relocated(self, project: str, copy: str, root: str) -> "LocalWorkspace":

@@ -14,6 +14,7 @@ from kaa.components.hooks import TOOL_EVENTS, HookDefinition
 from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply
 
 if TYPE_CHECKING:
+    from kaa.builtin.agent_hooks.hidden_scripts import ShowScripts
     from kaa.components.agent_definition import ModelRole
 
 
@@ -23,6 +24,7 @@ def agent_hooks_extension(
     users_rights: UsersRights,
     models: "Mapping[ModelRole, str] | None" = None,
     kept_by_plugin: KeptByPlugin = lambda workspace, _folder: workspace,
+    show_scripts: "ShowScripts" = lambda workspace, _paths: workspace,
 ) -> Extension:
     """The extension for the hooks of a conversation.
 
@@ -32,11 +34,12 @@ def agent_hooks_extension(
         users_rights: gives the project with the user's rights, for the user's own hooks.
         models: the user's, by what they are for; prompts of hooks name them.
         kept_by_plugin: gives the project with what a plugin keeps, for hooks of plugins.
+        show_scripts: gives the project with scripts of the user's that the sandbox hides, for hooks that execute them.
     """
     events = {hook.event for hook in hooks}
 
     def extend(api: ExtensionAPI) -> None:
-        handlers = Handlers(users_rights, models or {}, kept_by_plugin)
+        handlers = Handlers(users_rights, models or {}, kept_by_plugin, show_scripts)
         runs = RunHooks(hooks, handlers)
         api.on_session_start(runs.start)
         api.on_session_end(runs.end)

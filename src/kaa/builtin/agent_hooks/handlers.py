@@ -25,6 +25,7 @@ from kaa.host.programs import SAFE_PATH, host_programs
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
+    from kaa.builtin.agent_hooks.hidden_scripts import ShowScripts
     from kaa.components.agent_definition import ModelRole
 
 _SECONDS: Final = {"UserPromptSubmit": 30.0}
@@ -69,13 +70,19 @@ class Handlers:
         users_rights: for the user's own hooks.
         models: the user's, by what they are for.
         kept_by_plugin: for hooks of plugins.
+        show_scripts: for the user's own hooks in the sandbox.
     """
 
     def __init__(
-        self, users_rights: UsersRights, models: "Mapping[ModelRole, str]", kept_by_plugin: KeptByPlugin
+        self,
+        users_rights: UsersRights,
+        models: "Mapping[ModelRole, str]",
+        kept_by_plugin: KeptByPlugin,
+        show_scripts: "ShowScripts",
     ) -> None:
         self._users_rights = users_rights
         self._kept_by_plugin = kept_by_plugin
+        self._show_scripts = show_scripts
         self._roles = models
         self._unawaited: set[asyncio.Task[Outcome]] = set()
 
@@ -202,6 +209,13 @@ class Handlers:
         if hook.data:
             try:
                 workspace = self._kept_by_plugin(workspace, hook.data)
+            except OSError as error:
+                return Ended.unstarted(str(error))
+        elif not hook.of_project and runs_sandboxed(hook, workspace.root):
+            from kaa.builtin.agent_hooks.hidden_scripts import with_scripts  # lazy: few hooks run in the sandbox
+
+            try:
+                hook, workspace = await with_scripts(hook, workspace, self._show_scripts)
             except OSError as error:
                 return Ended.unstarted(str(error))
         variables = {**changes, **_variables(hook, workspace.root, text), **dict(hook.variables)}

@@ -226,7 +226,8 @@ class _Parts(NamedTuple):
         if self.hooks:
             from kaa.builtin.agent_hooks import agent_hooks_extension  # lazy: many users have no hooks
 
-            agent_hooks_extension(self.hooks, self.hook_problems, _users_rights, models, _kept_by_plugin)(api)
+            hooks = self.hooks
+            agent_hooks_extension(hooks, self.hook_problems, _users_rights, models, _kept_by_plugin, _with_scripts)(api)
         if self.commands:
             from kaa.builtin.command_files import commands_extension  # lazy: many users have no commands
 
@@ -309,6 +310,11 @@ def _kept_by_plugin(workspace: Workspace, folder: str) -> Workspace:
         return workspace
     os.makedirs(folder, 0o700, exist_ok=True)
     return workspace.with_kept(folder)
+
+
+def _with_scripts(workspace: Workspace, paths: Sequence[str]) -> Workspace:
+    """The project with scripts of the user's that the sandbox hides, for hooks that execute them."""
+    return workspace.with_shown(paths) if isinstance(workspace, LocalWorkspace) else workspace
 
 
 def _command(component: Component) -> "UsableCommand | None":

@@ -1,4 +1,7 @@
-"""From the options of a sandbox to those for programs of a plugin, which also write what the plugin keeps."""
+"""From the options of a sandbox to those for programs that use more than commands: what a plugin keeps, scripts."""
+
+import glob
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,12 +20,30 @@ def keeping_sandbox(sandbox: Sandbox, beside: Beside, listener: Listener, folder
         listener: hears what its guard finds.
         folder: what the plugin keeps, absolute.
     """
-    options = msgspec.structs.replace(keeping_options(sandbox.options, folder), network=sandbox.network.state)
-    keeping = Sandbox(beside.root, beside.home, options, beside.places, beside.environment)
-    keeping.findings = Findings(listener)
-    sandbox.network.lead(keeping.network)
-    keeping.start()
-    return keeping
+    return _beside(sandbox, beside, listener, keeping_options(sandbox.options, folder))
+
+
+def showing_sandbox(sandbox: Sandbox, beside: Beside, listener: Listener, paths: Sequence[str]) -> Sandbox:
+    """Start a sandbox beside another one in which hidden files of the user's can be read.
+
+    Args:
+        sandbox: the other one, whose network the new one follows.
+        beside: what the new one is made of besides its options.
+        listener: hears what its guard finds.
+        paths: of the files, absolute and real.
+    """
+    shown = (f"!{glob.escape(path)}" for path in paths)
+    options = msgspec.structs.replace(sandbox.options, hidden=(*sandbox.options.hidden, *shown))
+    return _beside(sandbox, beside, listener, options)
+
+
+def _beside(sandbox: Sandbox, beside: Beside, listener: Listener, options: SandboxOptions) -> Sandbox:
+    with_network = msgspec.structs.replace(options, network=sandbox.network.state)
+    made = Sandbox(beside.root, beside.home, with_network, beside.places, beside.environment)
+    made.findings = Findings(listener)
+    sandbox.network.lead(made.network)
+    made.start()
+    return made
 
 
 def keeping_options(options: SandboxOptions, folder: str) -> SandboxOptions:

@@ -1,0 +1,111 @@
+"""Scripts of the user's in hidden folders that hooks execute in the sandbox."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.builtin.agent_hooks.hidden_scripts import with_scripts
+from kaa.builtin.agent_hooks.running import run_command
+from kaa.components.hooks import HookDefinition
+from kaa.components.hooks.outputs import Ended
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import CommandRequest
+from tests.support.elsewhere import folder_elsewhere
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with folder_elsewhere() as folder:
+        (folder / "project").mkdir()
+        monkeypatch.setenv("HOME", str(folder))
+        yield folder
+
+
+def guard(command: str, *arguments: str) -> HookDefinition:
+    return HookDefinition(
+        "PreToolUse",
+        "PreToolUse",
+        "claude",
+        "command",
+        "mine",
+        of_project=False,
+        command=command,
+        args=arguments or None,
+    )
+
+
+def ended(home: Path, hook: HookDefinition) -> Ended:
+    """How a hook ends in its sandbox, whose files commands of the model do not see."""
+
+    async def whole() -> Ended:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
+        workspace = LocalWorkspace.start(str(home / "project"), env=environment)
+        try:
+            if not (await workspace.sandbox.status()).confined:
+                pytest.skip("this machine cannot confine anything")
+            seen, place = await with_scripts(hook, workspace, lambda _, paths: workspace.with_shown(paths))
+            done = await run_command(seen, "{}", place, {}, 60)
+            command = await workspace.run(CommandRequest(["sh", "-c", "cat ~/.claude/*"]))
+            assert command.exit_code != 0
+            return done
+        finally:
+            await workspace.close()
+
+    return asyncio.run(whole())
+
+
+@pytest.mark.parametrize("in_shell", [False, True])
+def test_a_guard_of_a_hidden_folder_reads_what_it_is_made_of_and_nothing_else(home: Path, in_shell: bool) -> None:
+    own = home / ".claude" / "hooks"
+    (own / "lib").mkdir(parents=True)
+    (own / "guard.sh").write_text(
+        'cd "$(dirname "$0")"\n. lib/rules.sh\n. "$PWD/lib/more.sh"\ncat ../*.json key.txt x* 2>/dev/null\nrefuse\n'
+    )
+    (own / "lib" / "rules.sh").write_text("refuse() { echo 'by the rules' >&2; exit 2; }\n")
+    (own / "lib" / "more.sh").touch()
+    for secret in (own.parent / "settings.json", own / "key.txt", own / "xyz"):
+        secret.write_text("secret")
+    path = f"{own}/guard.sh"
+
+    done = ended(home, guard("sh ~/.claude/hooks/guard.sh") if in_shell else guard("sh", path))
+
+    assert (done.exit_code, done.errors.strip()) == (2, "by the rules")
+    assert "secret" not in done.output
+
+
+def test_a_guard_in_python_imports_what_lies_beside_it(home: Path) -> None:
+    own = home / ".claude"
+    (own / "rules").mkdir(parents=True)
+    (own / "guard.py").write_text("import sys\nfrom rules.names import REFUSES\nsys.exit(REFUSES)\n")
+    (own / "rules" / "__init__.py").touch()
+    (own / "rules" / "names.py").write_text("REFUSES = 2\n")
+
+    assert ended(home, guard("python3 ~/.claude/guard.py")).exit_code == 2
+
+
+def test_a_guard_behind_a_link_of_the_home_is_found(home: Path) -> None:
+    own = home / "dotfiles" / "claude"
+    own.mkdir(parents=True)
+    (own / "guard.sh").write_text("echo found >&2; exit 2\n")
+    (home / ".claude").symlink_to(own)
+
+    done = ended(home, guard("sh ~/.claude/guard.sh"))
+
+    assert (done.exit_code, done.errors) == (2, "found\n")
+
+
+def test_what_commands_made_of_a_script_shows_no_secret(home: Path) -> None:
+    (home / ".netrc").write_text("secret")
+    (home / "project" / "guard.sh").symlink_to(home / ".netrc")
+    (home / "project" / ".netrc").symlink_to(home / ".netrc")
+    (home / ".claude").mkdir()
+    (home / ".claude" / "guard.sh").symlink_to(home / "project" / "guard.sh")
+
+    for line in ("cat ~/.claude/guard.sh", f"cat {home}/project/guard.sh", f"cat {home}/project/.netrc"):
+        done = ended(home, guard(line))
+
+        assert done.exit_code not in (0, 2)
+        assert "secret" not in done.output
