@@ -1,5 +1,6 @@
 """Files of the user's that lie in projects do with the user's rights what the user approved, and nothing else."""
 
+import json
 import os
 from pathlib import Path
 
@@ -71,7 +72,8 @@ def test_hooks_have_the_users_rights_as_the_user_approved_them(stage: Stage, pro
     (question,) = person.questions
     assert isinstance(question, Confirmation)
     assert question.only_person
-    assert "echo one" in question.details
+    assert question.title == "Run these hooks with your rights?"
+    assert "echo one (with your rights)" in question.details
 
     _write(project, "model: x\n" + _HOOKS.format(word="one"))  # whatever else is in the file may change
     assert "runs with your rights" in _listing(stage)
@@ -80,6 +82,31 @@ def test_hooks_have_the_users_rights_as_the_user_approved_them(stage: Stage, pro
     changed = ["".join(line.split()) for line in person.questions[1].diff.splitlines()]
     assert '-"command":"echoone"' in changed
     assert '+"command":"echotwo"' in changed
+
+
+def test_the_question_says_which_hooks_a_yes_gives_rights(stage: Stage, project: Path) -> None:
+    script = project / "log.sh"
+    script.write_text("#!/bin/sh\necho x\n")
+    hooks: list[dict[str, object]] = [
+        {"command": "echo one"},
+        {"command": f"sh {script}"},
+        {"command": f"sh {script} x", "sandbox": False},
+    ]
+    entries = [{"hooks": [{"type": "command", **hook}]} for hook in hooks]
+    (project / "hooks.json").write_text(json.dumps({"hooks": {"PreToolUse": entries}}))
+    (stage.home / "hooks.json").symlink_to(project / "hooks.json")
+    stage.asker = person = yes_or_no(True)
+
+    _listing(stage)
+
+    (question,) = person.questions
+    assert isinstance(question, Confirmation)
+    told = [line.rpartition(" (")[2] for line in question.details.splitlines() if line.startswith("- ")]
+    assert told == [
+        "with your rights)",
+        "in the sandbox, also after a yes)",
+        'with your rights; "sandbox": false: kaa does not ask again if a script that it names changes)',
+    ]
 
 
 def test_hooks_without_the_users_rights_are_no_question(stage: Stage, project: Path) -> None:

@@ -20,7 +20,7 @@ def part_of_hooks(file: FoundFile, root: str) -> OwnPart:
     """
     hooks = hooks_of(file, of_project=False).hooks
     has_rights = any(_has_rights(hook, root) for hook in hooks)
-    return OwnPart(file.path, file.data, tuple(map(line_of, hooks)), has_rights)
+    return OwnPart(file.path, file.data, tuple(_line(hook, root) for hook in hooks), has_rights)
 
 
 def part_of_component(component: Component, root: str) -> OwnPart:
@@ -33,10 +33,20 @@ def part_of_component(component: Component, root: str) -> OwnPart:
     path, text = component.candidate.file.path, component.hooks
     hooks = scoped_hooks(text, "", path, of_project=False).hooks if text else ()
     allowed: tuple[str, ...] = getattr(component.definition, "allowed_tools", ())
-    lines = [*map(line_of, hooks), *([f"allowed-tools: {', '.join(allowed)}"] if allowed else [])]
+    lines = [*(_line(hook, root) for hook in hooks), *([f"allowed-tools: {', '.join(allowed)}"] if allowed else [])]
     data = {"hooks": msgspec.json.decode(text) if text else {}, "allowed-tools": allowed}
     shown = msgspec.json.format(msgspec.json.encode(data), indent=2)  # in lines, for the difference
     return OwnPart(path, shown, tuple(lines), bool(allowed) or any(_has_rights(hook, root) for hook in hooks))
+
+
+def _line(hook: HookDefinition, root: str) -> str:
+    """When a hook runs, what, and what a yes means for it."""
+    if hook.handler != "command":
+        return line_of(hook)
+    if runs_sandboxed(hook, root):
+        return f"{line_of(hook)} (in the sandbox, also after a yes)"
+    changes = '; "sandbox": false: kaa does not ask again if a script that it names changes'
+    return f"{line_of(hook)} (with your rights{changes if hook.sandboxed is False else ''})"
 
 
 def _has_rights(hook: HookDefinition, root: str) -> bool:

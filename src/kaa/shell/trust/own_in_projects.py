@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from kaa.shell.trust.store import TrustStore
 
 _PARTS = "hooks and allowed-tools in projects"  # in place of the directory of a project
-_TITLE = "Use what these files of yours, which lie in a project, do with your rights?"
-_WITHOUT = "Without a yes, their hooks run in the sandbox, and their `allowed-tools` grant nothing."
+_TITLE = "Run these hooks with your rights?"
+_TITLE_OF_GRANTS = "Use these hooks and `allowed-tools` as yours?"
+_WITHOUT = (
+    "Their files lie in a project, so commands of the model could have changed them. Without a yes, the hooks run in"
+    " the sandbox, and `allowed-tools` grant nothing."
+)
 
 
 def project_of(path: str, home: Path) -> str:
@@ -131,13 +135,15 @@ class OwnParts:
             return False
         lines, diff = [_WITHOUT], ""
         for part, project in asked.items():
-            lines += [f"{part.path}, which commands could write in {project}:", *(f"- {one}" for one in part.lines)]
+            lines += [f"{part.path}, in the project {project}:", *(f"- {one}" for one in part.lines)]
+        grants = any(line.startswith("allowed-tools:") for part in asked for line in part.lines)
+        title = _TITLE_OF_GRANTS if grants else _TITLE
         state = store.state(configuration)
         if isinstance(state, Changed) and (state.difference.changed or state.difference.removed):
             lines.append("What changed since you said yes:")
             diff = state.difference.diff
         try:
-            approves = await confirm(asker, _TITLE, "\n".join(lines), only_person=True, diff=diff)
+            approves = await confirm(asker, title, "\n".join(lines), only_person=True, diff=diff)
         except NobodyToAskError:
             return False
         if not approves:
