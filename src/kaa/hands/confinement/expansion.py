@@ -22,10 +22,12 @@ class Expansion:
     Attributes:
         closed: real paths of directories in which nobody knows what a pattern means: they cannot be read or entered,
             but a command that runs as the same user can change that, or need not list what it knows the name of.
+        asked: paths that it has looked for, and `/.` behind directories that it has listed.
     """
 
     def __init__(self) -> None:
         self.closed: dict[str, None] = {}
+        self.asked: dict[str, None] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._real: dict[str, str] = {}
         self._ways: dict[str, str | None] = {}
@@ -35,8 +37,10 @@ class Expansion:
         for pattern in patterns:
             is_path = _parts(pattern) is None
             if is_path and self._way_to(_parent(pattern)) is None:
+                self.asked[pattern] = None
                 continue  # most of them: the directory is not there, as that of the pattern before
             for path in (pattern,) if is_path else self._candidates(pattern):
+                self.asked[path] = None
                 if not exists(path):
                     if closed := self._way_to(os.path.dirname(path)):
                         self.closed[os.path.realpath(closed)] = None
@@ -62,6 +66,7 @@ class Expansion:
 
     def _listed(self, directory: str) -> tuple[str, ...]:
         if (names := self._names.get(directory)) is None:
+            self.asked[f"{directory}/."] = None
             if self._way_to(directory) is None:
                 return ()
             try:

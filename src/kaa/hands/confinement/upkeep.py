@@ -7,9 +7,9 @@ from io import FileIO
 from typing import TYPE_CHECKING
 
 from kaa.hands.confinement.expansion import fits
-from kaa.hands.confinement.layout import concealment
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.masks import Masks
+from kaa.hands.confinement.remembering import RememberedConcealment
 from kaa.hands.confinement.view import SlotView, ancestors, host_sockets, is_replaced
 from kaa.hands.policy import Policy
 
@@ -46,7 +46,9 @@ class Upkeep:
         hidden = [path for path, kind in self._kinds.items() if kind in ("hidden directory", "hidden file")]
         self._masked = {path: _identity(path) for path in hidden}
         self._often_replaced = [path for path in hidden if is_below_any(path, writable)]
-        self._awaited = tuple(one for one in policy.hidden if any(_reaches(one, root) for root in writable))
+        self._concealment = RememberedConcealment(policy)
+        awaited = tuple(one for one in policy.hidden if any(_reaches(one, root) for root in writable))
+        self._awaited = RememberedConcealment(policy._replace(hidden=awaited)) if awaited else None
 
     def catch_up(self) -> None:
         """Hide what is there by now.
@@ -54,8 +56,7 @@ class Upkeep:
         Raises:
             OSError: something cannot be hidden.
         """
-        hidden, _ = concealment(self._policy)
-        self._hide((*hidden, *host_sockets(self._sockets)))
+        self._hide((*self._concealment.hidden(), *host_sockets(self._sockets)))
 
     def hide_again(self) -> None:
         """Hide what was replaced in writable directories, or came there. Quick: 2 us for each path.
@@ -63,7 +64,7 @@ class Upkeep:
         Raises:
             OSError: something cannot be hidden.
         """
-        came = concealment(self._policy._replace(hidden=self._awaited))[0] if self._awaited else ()
+        came = self._awaited.hidden() if self._awaited is not None else ()
         self._hide((*self._often_replaced, *came))
 
     def view_watch(self, live: "LiveFiles | None") -> "ViewWatch":
