@@ -8,6 +8,7 @@ import pytest
 from kaa.workspace.git import ChangedFiles, Git, Head
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.agents import run
 from tests.support.hostile_git import git, hostile_repository
 from tests.workspace.conftest import RunLocal
@@ -82,6 +83,25 @@ class TestHead:
         workspace = MemoryWorkspace({".git/HEAD": b"ref: refs/heads/.invalid\n", ".git/config": b""})
 
         assert run(Git(workspace).head()) is None  # there is no git in memory
+
+    @pytest.mark.parametrize("place", ["", ".git", ".git/config", "/.git/HEAD", "HEAD", "/HEAD"])
+    def test_is_asked_of_git_only_where_there_can_be_a_repository(self, place: str) -> None:
+        asked: list[CommandRequest] = []
+
+        def answer(command: CommandRequest) -> CommandResult:
+            asked.append(command)
+            return CommandResult(0, None, b"main\n", 5, 1)
+
+        workspace = MemoryWorkspace({place: b"x"} if place else {}, commands=answer)
+
+        found = run(Git(workspace).head())
+
+        assert (found, len(asked)) == ((Head("main"), 1) if place else (None, 0))
+
+    def test_of_a_repository_without_a_working_tree(self, project: Path, local: RunLocal) -> None:
+        git(project, "init", "-q", "--bare", "-b", "bare")
+
+        assert local(head) == Head("bare")
 
     def test_need_not_have_commits(self, repository: Path, local: RunLocal) -> None:
         assert local(head) == Head("main")

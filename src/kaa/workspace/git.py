@@ -119,11 +119,24 @@ class Git:
         files = await self._workspace.read_existing([_HEAD, _CONFIG], _MAX_HEAD_BYTES)
         if _CONFIG in files and (found := _BRANCH.fullmatch(files.get(_HEAD, b""))) is not None:
             return Head(found[1].decode("ascii"))
+        if not files and not await self._may_be_in_repository():
+            return None
         branch = await self.ask("symbolic-ref", "--quiet", "--short", "HEAD")
         if branch is not None:
             return Head(line_of(branch))
         commit = await self.ask("rev-parse", "--verify", "--quiet", "HEAD")
         return Head(line_of(commit), detached=True) if commit is not None else None
+
+    async def _may_be_in_repository(self) -> bool:
+        """Whether git would find one in the project or above, with a `.git` or, without a working tree, as a `HEAD`."""
+        directory = self._workspace.root
+        while True:
+            for name in (".git", "HEAD"):
+                if await self._workspace.stat(os.path.join(directory, name)) is not None:
+                    return True
+            directory, former = os.path.dirname(directory), directory
+            if directory == former:
+                return False
 
     async def changed_files(self, limit: int = 100, *, untracked: bool = False) -> ChangedFiles | None:
         """Files that differ from the last commit, None if git does not know.

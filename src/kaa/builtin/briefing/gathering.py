@@ -28,14 +28,32 @@ _SCRIPT = f'{_SYSTEM}command -v "$p" >/dev/null && echo "$p"; done; true'
 async def briefing_of(context: ConversationContext) -> str:
     """The briefing; empty where neither the project nor a limit gives anything to say."""
     workspace, seconds = context.workspace, context.features.briefing_wait_ms / 1000
-    facts, git, system = await asyncio.gather(
-        *(_in_time(work, seconds) for work in (_project(workspace), _git(workspace), _system(workspace)))
-    )
     limits = ", ".join(f"{amount(one.measure, one.limit)} for this {one.scope}" for one in context.limits)
+    is_wanted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    if limits:
+        is_wanted.set_result(True)
+    (facts, git), system = await asyncio.gather(
+        _about_project(workspace, seconds, is_wanted), _in_time(_system(workspace, is_wanted), seconds)
+    )
     known = [facts, git, limits and f"Limits: {limits}"]
     if not any(known):
         return ""
     return "\n".join([HEADING, *(line for line in (system, *known) if line)])[:_MOST_CHARACTERS]
+
+
+async def _about_project(workspace: Workspace, seconds: float, is_wanted: asyncio.Future[bool]) -> list[str]:
+    """The lines about the project and its repository; says as soon as there is one, or that there is none."""
+    try:
+        return await asyncio.gather(
+            *(_in_time(work, seconds) for work in (_project(workspace, is_wanted), _git(workspace, is_wanted)))
+        )
+    finally:
+        _settle(is_wanted, False)
+
+
+def _settle(future: asyncio.Future[bool], value: bool) -> None:
+    if not future.done():
+        future.set_result(value)
 
 
 async def _in_time(work: Coroutine[object, object, str], seconds: float) -> str:
@@ -46,18 +64,21 @@ async def _in_time(work: Coroutine[object, object, str], seconds: float) -> str:
         return ""
 
 
-async def _project(workspace: Workspace) -> str:
+async def _project(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str:
     facts = await facts_of(workspace)
+    if facts.languages or facts.tests:
+        _settle(is_wanted, True)
     languages = f"Project: {', '.join(facts.languages)}" if facts.languages else ""
     tests = " or ".join(f"`{command}`" for command in facts.tests[:_MOST_TESTS])
     return "\n".join(filter(None, (languages, tests and f"Tests: {tests}")))
 
 
-async def _git(workspace: Workspace) -> str:
+async def _git(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str:
     git = Git(workspace)
     head = await git.head()
     if head is None:
         return ""
+    _settle(is_wanted, True)
     where = f"commit {head.name[:12]}, no branch" if head.detached else f"branch {_plain(head.name)[:80]}"
     changed = await git.changed_files(_MOST_FILES, untracked=True)
     if changed is None:
@@ -72,8 +93,10 @@ def _plain(branch: str) -> str:
     return "".join(one if one.isalnum() or one in _IN_BRANCHES else "?" for one in branch)
 
 
-async def _system(workspace: Workspace) -> str:
-    """The system, and the programs there that people build software with."""
+async def _system(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str:
+    """The system, and the programs there that people build software with; looked for only if that is wanted."""
+    if not await is_wanted:
+        return ""
     kernel = os.uname()
     request = CommandRequest(
         ["/bin/sh", "-c", _SCRIPT, kernel.sysname, *_PROGRAMS], spill=False, carries_findings=False
