@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from typing import Any
+from functools import cache
 
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.syscalls import architecture, number
@@ -20,6 +20,11 @@ _SIGCHLD = 17  # on both architectures
 _libc = ctypes.PyDLL(None, use_errno=True)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
+# The C function takes any number of arguments, so each must have the width of a register: the upper half of a shorter
+# one is undefined. Pointers have it, and may be made from numbers, too.
+_MOST_ARGUMENTS = 6
+_syscall.argtypes = [ctypes.c_long, *[ctypes.c_void_p] * _MOST_ARGUMENTS]
+_NO_ARGUMENTS = (0,) * _MOST_ARGUMENTS
 
 
 def call(name: str, *arguments: int | bytes | None) -> int:
@@ -33,16 +38,14 @@ def call(name: str, *arguments: int | bytes | None) -> int:
         OSError: it failed; the message names the call.
         ConfinementError: we do not know the system calls of this machine.
     """
-    which = number_of(name)
-    # The C function takes any number of arguments, so each must have the width of a register: the upper half of a
-    # shorter one is undefined.
-    result: int = _syscall(ctypes.c_long(which), *(_register(argument) for argument in arguments))
+    result: int = _syscall(number_of(name), *arguments, *_NO_ARGUMENTS[len(arguments) :])
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
     return result
 
 
+@cache
 def number_of(name: str) -> int:
     """The number of a system call on this machine.
 
@@ -95,7 +98,3 @@ def fork_into(namespaces: int) -> int:
         else:
             ctypes.pythonapi.PyOS_AfterFork_Parent()
     return pid
-
-
-def _register(argument: int | bytes | None) -> Any:  # ctypes' own types have no common public name
-    return ctypes.c_long(argument) if isinstance(argument, int) else ctypes.c_char_p(argument)
