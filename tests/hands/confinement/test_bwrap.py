@@ -83,3 +83,18 @@ def test_nothing_is_shown_through_a_link_that_came_meanwhile(someone: Arena) -> 
         pytest.skip(f"this machine cannot hold tier bwrap: {report.refused}")
     assert str(live) in report.changed
     assert report.outcomes == []
+
+
+def test_worktrees_that_are_not_seen_exist(tmp_path: Path) -> None:
+    home = tmp_path.resolve() / "home"
+    project, tree = home / "project", home / ".trees" / "x"
+    kept = project / ".git" / "worktrees" / "x"
+    for directory in (tree, kept, home / ".config"):
+        directory.mkdir(parents=True)
+    (tree / ".git").write_text(f"gitdir: {kept}\n")
+    (kept / "gitdir").write_text(f"{tree}/.git\n")
+    policy = _policy(project)._replace(writable=(str(project),), git_writable=True, hidden=(f"{home}/.trees",))
+
+    arguments = arguments_of(policy._replace(temporary=""), str(home))
+
+    assert arguments[arguments.index(f"{tree}/.git") - 1] == "--dir"

@@ -74,6 +74,7 @@ def test_what_git_obeys_stays_protected(place: Path) -> None:
 
     module, worktree = outer / "modules" / "third" / "party", outer / "worktrees" / "tree"
     expected = {outer / "config", outer / "hooks", module / "config", module / "hooks", worktree / "commondir"}
+    expected |= {worktree / "gitdir", worktree / "index"}
     expected |= {place / "project" / "third" / "party" / ".git", place / "project" / ".gitmodules"}
     assert protected == {str(path) for path in expected if path.exists()}
     assert str(outer) not in protected

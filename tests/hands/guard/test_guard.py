@@ -905,8 +905,31 @@ def test_a_worktree_of_kaas_that_git_is_about_to_make_is_left_alone(
     assert brain.check() == {}
     link.touch()
     assert brain.check() == {}
+    link.unlink()
+    link.mkdir()  # how the sandbox shows one that commands do not see
+    _write(project / ".git/worktrees/w/gitdir", f"{link}\n")
+    assert brain.check() == {}
+    link.rmdir()
     link.write_text("gitdir: /home/me/.git\n")
     assert list(brain.check()) == [".git/worktrees/w/gitdir"]
+
+
+@_needs_git
+def test_a_worktree_keeps_what_makes_it_one(project: Path, start: Callable[..., Brain], tmp_path: Path) -> None:
+    _git("init", cwd=project)
+    _git("commit", "--allow-empty", "-m", "first", cwd=project)
+    for name in ("kept", "gone"):
+        _git("worktree", "add", str(tmp_path / name), cwd=project)
+    git = project / ".git" / "worktrees"
+    brain = start(git_writable=True)
+
+    for name in ("HEAD", "gitdir", "commondir"):
+        (git / "kept" / name).unlink()
+    _git("worktree", "remove", str(tmp_path / "gone"), cwd=project)
+    brain.check()
+
+    _git("status", cwd=tmp_path / "kept")
+    assert not (git / "gone").exists()
 
 
 @_needs_git

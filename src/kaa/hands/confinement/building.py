@@ -105,6 +105,9 @@ class Builder:
                 mounts.tmpfs(step.target, 0o755)
             case "hidden directory" | "hidden file":
                 self._hide(step)
+            case "worktree":
+                with contextlib.suppress(OSError):  # in `/tmp`, a command has been quicker
+                    _make_directory(step.target)
             case "link":
                 os.symlink(step.source, step.target)
             case "devices":

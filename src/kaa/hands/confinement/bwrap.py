@@ -85,8 +85,8 @@ def _step(step: ViewStep, view: SlotView) -> Iterator[str]:
             yield from ("--perms", "1777", "--tmpfs", step.target)
         case "carved":
             yield from ("--perms", f"{stat.S_IMODE(os.stat(step.source).st_mode):04o}", "--tmpfs", step.target)
-        case "empty":
-            yield from ("--tmpfs", step.target)
+        case "empty" | "worktree":
+            yield from ("--tmpfs" if step.kind == "empty" else "--dir", step.target)
         case "hidden directory":
             yield from ("--perms", "0111" if step.has_more else "0000", "--tmpfs", step.target)
         case "hidden file":

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kaa.hands.confinement.arrivals import Arrivals
     from kaa.hands.confinement.live_files import LiveFiles
     from kaa.hands.confinement.view_watch import ViewWatch
+    from kaa.hands.confinement.worktrees import LaterWorktrees
     from kaa.hands.confinement.write_calls import WriteCalls
 
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
@@ -54,6 +55,7 @@ class Shows:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         self._directories = {step.target: os.open(step.target, flags) for step in shown}
         self._arrivals: list[Arrivals] | None = None
+        self._worktrees: LaterWorktrees | None = None
 
     def catch_up(self) -> bool:
         """Show what is there by now. Returns whether anything has changed."""
@@ -61,7 +63,15 @@ class Shows:
             from kaa.hands.confinement.arrivals import arrivals  # lazy: a chat without tools needs none
 
             self._arrivals = arrivals(*self._given, self._directories)
-        return any([one.catch_up() for one in self._arrivals])  # noqa: C419 - all of them, whatever the first says
+        changed = any([one.catch_up() for one in self._arrivals])  # noqa: C419 - all of them, whatever the first says
+        if self._worktrees is None:
+            from kaa.hands.confinement.worktrees import LaterWorktrees  # lazy: as above
+
+            _, home, view, layout = self._given
+            top = os.path.realpath(home)
+            self._worktrees = LaterWorktrees(view, layout, RootDirectory(top, self._directories.get(top, -1)))
+        self._worktrees.catch_up()
+        return changed
 
     def leave(self) -> None:
         """In a slot: let go of what leads to the directories of the host."""

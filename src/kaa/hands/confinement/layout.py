@@ -37,6 +37,8 @@ class Layout(NamedTuple):
         whole: the same, but shown as they are since they have too many entries.
         awaited: what may not be written once it exists: paths that do not yet.
         shared: directories of the cache, relative to it, and those of the user to be seen through them.
+        repositories: git directories that may be written.
+        worktrees: the `.git` files of their worktrees: that these exist is to be seen, wherever they are.
     """
 
     writable: tuple[str, ...]
@@ -47,6 +49,8 @@ class Layout(NamedTuple):
     whole: tuple[str, ...] = ()
     awaited: tuple[str, ...] = ()
     shared: tuple[tuple[str, str], ...] = ()
+    repositories: tuple[str, ...] = ()
+    worktrees: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -80,7 +84,11 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         writable += _opened(gits, (*writable, *real_directories([policy.temporary])))
     expansion = Expansion()
     hidden, shown = concealment(policy, expansion)
-    protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable), *own_code()]
+    protected = [
+        *_protected_names(projects),
+        *_protected_in_repositories(gits, projects, policy.git_writable),
+        *own_code(),
+    ]
     protected += filter(os.path.exists, (*policy.executed, *named_paths(gits, projects, home)))
     protected += _protected_by_kind(projects)
     if policy.own:  # also when the whole home is the project
@@ -99,6 +107,8 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         for path in expansion.existing((*listing.elsewhere, *map(glob.escape, links)))
         if (listing.hides(path) or is_below_any(path, replaced)) and not is_below_any(path, hidden)
     ]
+    inside = (path for git in gits for path in git.directories if is_below_any(path, writable))
+    own = _unique(inside) if policy.git_writable else ()
     lent = tuple(_shared(policy, hidden, worked_in, listing, expansion))
     seen = (*listed, *shown, *writable)
     hidden = (*(path for path in hidden if not listing.hides(os.path.dirname(path)) or is_below_any(path, seen)),)
@@ -112,6 +122,8 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         whole=whole,
         awaited=_unique(path for path in _top_names(projects, policy.git_writable) if not os.path.lexists(path)),
         shared=lent,
+        repositories=own,
+        worktrees=_unique(one.entry for path in own for one in repositories.worktrees(path) if one.leads_back),
     )
 
 
@@ -296,13 +308,27 @@ def _protected_by_kind(projects: Iterable[str]) -> Iterator[str]:
         yield from (path for path in _entries(project) if is_protected_name(os.path.basename(path), 0))
 
 
-def _protected_in_repositories(gits: Iterable[repositories.Repository], writable: bool) -> Iterator[str]:
+def _held_of_worktrees(directory: str, projects: Iterable[str]) -> Iterator[str]:
+    """What git would take away first of a worktree that it cannot remove, but not what it writes from elsewhere."""
+    for worktree in repositories.worktrees(directory):
+        if not worktree.leads_back:
+            continue
+        yield os.path.join(worktree.directory, "gitdir")
+        index = os.path.join(worktree.directory, "index")
+        if not is_below_any(os.path.realpath(worktree.entry), projects) and os.path.exists(index):
+            yield index
+
+
+def _protected_in_repositories(
+    gits: Iterable[repositories.Repository], projects: Iterable[str], writable: bool
+) -> Iterator[str]:
     for git in gits:
         if git.is_file or not writable:
             yield git.entry
         for directory in git.directories:
             if writable:
                 yield from repositories.obeyed(directory)
+                yield from _held_of_worktrees(directory, projects)
             else:
                 yield directory
 

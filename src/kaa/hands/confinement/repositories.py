@@ -36,6 +36,23 @@ class Repository(NamedTuple):
     proof: str = ""
 
 
+class Worktree(NamedTuple):
+    """What a repository keeps of one of its worktrees.
+
+    Attributes:
+        directory: where it keeps that.
+        entry: absolute path of the `.git` of the worktree, which need not exist.
+    """
+
+    directory: str
+    entry: str
+
+    @property
+    def leads_back(self) -> bool:
+        """Whether the `.git` is there and leads to this repository."""
+        return _reference(self.entry, b"gitdir: ") == os.path.realpath(self.directory)
+
+
 def find(root: str) -> Iterator[Repository]:
     """The repositories at and below a directory, to REPOSITORY_DEPTH."""
     level, looked_at = [root], 0
@@ -57,6 +74,22 @@ def git_directories(root: str) -> tuple[str, ...]:
     """The directories of the repository whose top a directory is, in it or elsewhere; none if it is no such top."""
     entry = os.path.join(root, ".git")
     return _repository(entry).directories if os.path.lexists(entry) else ()
+
+
+def worktrees(git_directory: str) -> Iterator[Worktree]:
+    """The worktrees of a repository and of its submodules."""
+    modules = _git_directories(os.path.join(git_directory, "modules"), _MODULE_DEPTH)
+    for directory in (git_directory, *modules):
+        for kept in _subdirectories(os.path.join(directory, "worktrees")):
+            if entry := worktree_entry(kept):
+                yield Worktree(kept, entry)
+
+
+def worktree_entry(directory: str) -> str:
+    """The path of the `.git` of a worktree according to what is kept of it; empty if that is no path."""
+    path = os.fsdecode(_read(os.path.join(directory, "gitdir")).rstrip(b"\r\n"))
+    path = os.path.normpath(os.path.join(directory, path)) if path else ""
+    return path if os.path.basename(path) == ".git" and "\0" not in path and "\n" not in path else ""
 
 
 def obeyed(git_directory: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ Kind: TypeAlias = Literal[
     "devices",
     "shared memory",
     "link",
+    "worktree",
 ]
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
@@ -46,6 +47,7 @@ _KEPT_OF_RUN = (
 )
 _UNCOVERS = frozenset({"writable", "readable", "link", "carved"})  # shows what is there instead of a copy
 _PINNED = frozenset({"protected", "hidden directory", "hidden file"})
+_FILLED = frozenset({"carved", "hidden directory", "temporary"})  # in which the `.git` of a worktree may be shown
 _REPLACED = frozenset({"hidden directory", "temporary", "empty", "devices", "shared memory"})
 
 
@@ -101,6 +103,9 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> SlotView:
         wanted[path] = ViewStep(path, "writable", path)
     for path in {os.path.realpath(path) for path in TEMPORARY if os.path.isdir(path)}:
         wanted[path] = ViewStep(path, "temporary", policy.temporary)
+    for path in layout.worktrees:
+        if _can_be_made(policy, path):
+            wanted.setdefault(path, ViewStep(path, "worktree"))
     _replace(policy, layout, wanted)
     if os.path.isdir("/run"):
         wanted[os.path.realpath("/run")] = ViewStep(os.path.realpath("/run"), "empty")
@@ -163,6 +168,18 @@ def _replace(policy: Policy, layout: Layout, wanted: dict[str, ViewStep]) -> Non
                 del wanted[other]
 
 
+def _can_be_made(policy: Policy, path: str) -> bool:
+    """Whether directories can be made up to a path. In `/tmp`, a command may have put something else there."""
+    for top in map(os.path.realpath, TEMPORARY):
+        if policy.temporary and is_below_any(path, [top]):
+            place = policy.temporary
+            for name in os.path.relpath(path, top).split("/"):
+                place = os.path.join(place, name)
+                if os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place)):
+                    return False
+    return True
+
+
 def _as_it_is(path: str) -> ViewStep:
     try:
         return ViewStep(path, "link", os.readlink(path))
@@ -180,6 +197,8 @@ def _necessary(ordered: list[ViewStep]) -> tuple[ViewStep, ...]:
         match step.kind:
             case "readable" | "link":
                 needed = replaced or (above is not None and above.kind in ("carved", "copy"))
+            case "worktree":
+                needed = above is not None and above.kind in _FILLED
             case "protected":
                 needed = above is not None and above.kind in ("writable", "copy")
             case "hidden directory" | "hidden file":

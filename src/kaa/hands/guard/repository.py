@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, is_below, reach_below
+from kaa.hands.confinement.repositories import Worktree
 from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
 from kaa.hands.git_names import is_data, is_info, is_state
@@ -59,6 +60,7 @@ _GIT_NAMES = frozenset(
 _JUDGED_STATE = frozenset(name for judges in STATE.values() for name in judges)
 # In these git writes no names that a command can choose, or they are looked at by themselves.
 _WITHOUT_LINKS = frozenset(("hooks", "modules", "worktrees", *_ADDRESSES))
+_OF_WORKTREE = frozenset(("HEAD", "commondir", "gitdir"))  # without which git takes a worktree for none
 _MAX_INDEX_BYTES = 64 * 1024 * 1024  # of Chromium's 500,000 files: 60 MB
 
 # Called with paths of directories, relative to that of the `.git`, of which the index says that they are repositories;
@@ -172,6 +174,26 @@ def collects(git: str, inner: str) -> bool:
     return True
 
 
+def lost_of_worktrees(git: str, before: Items, items: Items) -> Iterator[str]:
+    """Paths of what is missing of worktrees that are there.
+
+    `git worktree remove` goes on if it cannot remove the files.
+
+    Args:
+        git: the absolute path of the `.git`.
+        before: what was there.
+        items: what is there now.
+    """
+    for path in before.keys() - items.keys():
+        place, _, name = path.rpartition("/")
+        if name in _OF_WORKTREE and os.path.basename(os.path.dirname(place)) == "worktrees":
+            kept = os.path.join(git, place)
+            led = before.get(f"{place}/gitdir")
+            entry = os.path.join(kept, os.fsdecode(((led and led.content) or b"").rstrip()))
+            if Worktree(kept, entry).leads_back:
+                yield path
+
+
 class _Collection:
     """Collects the items of a repository.
 
@@ -267,6 +289,9 @@ class _Collection:
             self._file(place, name, judge, "git would take what it says for an option")
         if place.is_worktree:
             self._file(place, "gitdir", lambda content: self._foreign(place, content), "git would write a .git there")
+            self._file(place, "HEAD", lambda _: frozenset(), "")  # its content can be put back
+        elif place.is_module:
+            self._room.add(place.inside("HEAD"), GuardedItem(frozenset(), ""))
         self._unknown(place)
         self._index(place, work_tree, sha256=sha256)
         self._worktrees(place._replace(sha256=sha256))
@@ -383,8 +408,8 @@ class _Collection:
             return frozenset({path})
         try:
             back = os.read(descriptor, MAX_CONTENT_BYTES)
-        except OSError:
-            return frozenset({path})
+        except OSError as error:  # a directory says that there is one which commands do not see
+            return frozenset() if error.errno == errno.EISDIR and _is_copy(path) else frozenset({path})
         finally:
             os.close(descriptor)
         if not back and _is_copy(path):
@@ -454,7 +479,7 @@ class _Collection:
                 below = place.below(directory, name)
                 if "HEAD" not in names_in(directory):
                     self._submodules(below, depth + 1)
-                elif self._room.was_directory(below.path) and not self._room.was_read(below.inside("config")):
+                elif self._room.was_directory(below.path) and not self._room.was_read(below.inside("HEAD")):
                     reason = "git would take the directory for a repository instead of those of submodules in it"
                     self._file(below, "HEAD", whatever, reason)
                     self._submodules(below, depth + 1)

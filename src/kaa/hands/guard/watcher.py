@@ -27,7 +27,7 @@ from kaa.hands.guard.items import (
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.kept_files import KeptFiles
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
-from kaa.hands.guard.repository import UNWANTED_REPOSITORY
+from kaa.hands.guard.repository import UNWANTED_REPOSITORY, lost_of_worktrees
 from kaa.hands.guard.subjects import Directory, Inside, Known, Subject
 from kaa.hands.guard.users_files import UsersFiles
 from kaa.hands.inotify import Inotify
@@ -393,6 +393,8 @@ class Guard:
             for written in self._written.values():
                 self._accept_written(subject, items, written)
             before = self._baseline.of(subject)
+            if subject.is_git:
+                self._put_back_lost(subject, descriptor, before, items)
             harmful = [path for path in harmful_paths(before, items) if not self._is_kept(subject, path)]
             is_emptied = self._is_emptied(subject, descriptor, before, items)
             if is_emptied:
@@ -410,6 +412,14 @@ class Guard:
                 self._remove(look, path)
                 if not path:  # the rest has gone with it
                     break
+
+    def _put_back_lost(self, subject: Subject, directory: int, before: Items, items: Items) -> None:
+        """Put back what a worktree of the user's cannot do without; commands may remove all of their own."""
+        for path in lost_of_worktrees(subject.path, before, items):
+            parent, _, name = os.path.join(subject.name, path).rpartition("/")
+            with reach_below(RootDirectory("", directory), parent) as place:
+                if place is not None and put_back(place, name, before[path]):
+                    items[path] = before[path]
 
     def _note_unreachable(self, subject: Subject) -> None:
         """Take in that kaa has removed the directory in which a guarded name was, if nothing is there."""
