@@ -56,6 +56,15 @@ def test_repositories_are_found_to_a_depth(place: Path) -> None:
     assert found == paths[:3]
 
 
+def test_a_directory_named_head_hides_no_submodule(place: Path) -> None:
+    module = repository(place / "library")
+    (place / ".git" / "modules" / "a" / "objects").mkdir(parents=True)
+    os.rename(module, place / ".git" / "modules" / "a" / "objects" / "ab")
+    (place / ".git" / "modules" / "a" / "HEAD").mkdir()
+
+    assert f"{place}/.git/modules/a/objects/ab/config" in repositories.obeyed(f"{place}/.git")
+
+
 def test_symlinks_lead_nowhere(place: Path) -> None:
     (place / "real" / ".git").mkdir(parents=True)
     (place / "project").mkdir()

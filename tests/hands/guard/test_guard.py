@@ -1827,6 +1827,22 @@ def test_a_submodule_is_guarded_below_what_a_command_makes_a_repository(
     assert {f".git/modules/{name}/commondir", f".git/modules/{name}/config"} <= brain.check().keys()
 
 
+@pytest.mark.parametrize("name", ["a/objects/ab", "a/lfs/objects", "a/deps/toolkit", "a/HEAD"])
+def test_a_directory_named_head_makes_no_repository(project: Path, start: Callable[..., Brain], name: str) -> None:
+    """An earlier run made it: the next one must not take the directory above for the repository."""
+    git = _repository(project / ".git")
+    module = _repository(git / "modules" / name)
+    head = git / "modules" / "a" / "HEAD"
+    head.mkdir(exist_ok=True)
+    brain = start(git_writable=True)
+
+    _write(module / "commondir", "gd\n")
+    assert list(brain.check()) == [f".git/modules/{name}/commondir"]
+    shutil.rmtree(head)
+    head.write_text("ref: refs/heads/main\n")
+    assert list(brain.check()) == [".git/modules/a/HEAD"]
+
+
 def test_a_repository_among_the_data_of_another_one_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
     git = _repository(project / ".git")
     (git / "logs").mkdir()

@@ -6,6 +6,7 @@ in turn, in a place where the project cannot have written that.
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -92,6 +93,20 @@ def worktree_entry(directory: str) -> str:
     return path if os.path.basename(path) == ".git" and "\0" not in path and "\n" not in path else ""
 
 
+def has_head(directory: str, opened: int | None = None) -> bool:
+    """Whether git may take a directory for a repository. A directory `HEAD` is part of a submodule's name.
+
+    Args:
+        directory: its path, below `opened` if that is given.
+        opened: an open directory.
+    """
+    try:
+        kind = os.stat(os.path.join(directory, "HEAD"), dir_fd=opened, follow_symlinks=False).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISDIR(kind)
+
+
 def obeyed(git_directory: str) -> Iterator[str]:
     """What git executes or obeys in a git directory, its modules and its worktrees, as far as it exists."""
     inner = [git_directory]
@@ -144,7 +159,7 @@ def _is_git_directory(path: str) -> bool:
 def _git_directories(directory: str, depth: int) -> list[str]:
     found = []
     for path in _subdirectories(directory):
-        if os.path.lexists(os.path.join(path, "HEAD")):
+        if has_head(path):
             found.append(path)
             found += _git_directories(os.path.join(path, "modules"), depth - 1) if depth > 1 else []
         elif depth > 1:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, is_below, reach_below
-from kaa.hands.confinement.repositories import Worktree
+from kaa.hands.confinement.repositories import Worktree, has_head
 from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
 from kaa.hands.git_names import is_data, is_info, is_state
@@ -164,7 +164,7 @@ def collects(git: str, inner: str) -> bool:
         elif kind == "modules" and names:
             git = os.path.join(git, names.pop(0))
             depth += 1
-            while names and not os.path.lexists(os.path.join(git, "HEAD")):
+            while names and not has_head(git):
                 git = os.path.join(git, names.pop(0))
                 depth += 1
         else:
@@ -477,7 +477,7 @@ class _Collection:
                 if directory is None:
                     continue
                 below = place.below(directory, name)
-                if "HEAD" not in names_in(directory):
+                if not has_head("", directory):
                     self._submodules(below, depth + 1)
                 elif self._room.was_directory(below.path) and not self._room.was_read(below.inside("HEAD")):
                     reason = "git would take the directory for a repository instead of those of submodules in it"
