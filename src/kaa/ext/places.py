@@ -186,12 +186,17 @@ def code_paths(path: Path, is_written: Callable[[str], bool]) -> Iterator[str]:
         yield from behind_links(str(whole), is_written)
 
 
-def fingerprint(path: Path) -> Fingerprint:
-    """Changes when the code of an extension changes."""
+def code_files(path: Path) -> Iterator[str]:
+    """The files with code of an extension, without those that links in its folder lead to."""
     entry = entry_file(path)
     folder = package(entry)
+    yield from [str(entry)] if folder is None else _code_in(folder, entry)
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """Changes when the code of an extension changes."""
     found: list[tuple[str, int, int]] = []
-    for file in [str(entry)] if folder is None else _code_in(folder, entry):
+    for file in code_files(path):
         with suppress(OSError):  # it was removed
             state = os.stat(file)
             found.append((file, state.st_mtime_ns, state.st_size))

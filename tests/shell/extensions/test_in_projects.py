@@ -161,6 +161,53 @@ def test_the_project_that_lies_in_an_extension_counts(stage: Stage, tmp_path: Pa
     assert stage.play(_commands) == set()
 
 
+@pytest.mark.parametrize("kind", ["file", "package", "module of a package"])
+def test_a_hard_link_counts_like_a_file_in_a_project(stage: Stage, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    shared = tmp_path / "elsewhere" / "shared.py"
+    extension = stage.home / "extensions" / "hello"
+    extension.mkdir(parents=True)
+    code = _EXTENSION.replace("from .more import NAME", "NAME = 'one'")
+    match kind:
+        case "file":
+            extension.rmdir()
+            shared.write_text(code)
+            extension.with_suffix(".py").hardlink_to(shared)
+        case "package":
+            shared.write_text(code)
+            (extension / "__init__.py").hardlink_to(shared)
+        case _:
+            (extension / "__init__.py").write_text(_EXTENSION)
+            shared.write_text("NAME = 'one'\n")
+            (extension / "more.py").hardlink_to(shared)
+    stage.asker = person = yes_or_no(False, True)
+
+    assert stage.play(_commands) == set()
+    assert any("hard link" in notice for notice in stage.notices)
+    assert stage.play(_commands) == {"one"}
+    assert "hard link" in person.questions[0].details
+    shared.write_text(shared.read_text().replace("'one'", "'two'"))
+    stage.asker = yes_or_no(False)
+    assert stage.play(_commands) == set()
+
+
+def test_a_given_hard_link_is_loaded_as_it_is_at_the_start(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "hello.py").write_text(_EXTENSION.replace("from .more import NAME", "NAME = 'one'"))
+    (tmp_path / "app" / "other.py").hardlink_to(tmp_path / "app" / "hello.py")
+    note_writable([str(tmp_path / "app")])
+    stage.host_options = HostOptions(extensions=(tmp_path / "app" / "hello.py",))
+
+    async def scene(conversation: Conversation) -> set[str]:
+        assert await _commands(conversation) == {"one"}
+        other = tmp_path / "app" / "other.py"
+        other.write_text(other.read_text().replace("'one'", "'two'"))
+        await conversation.submit("/reload")
+        return await _commands(conversation)
+
+    assert stage.play(scene) == {"one"}
+
+
 @pytest.mark.parametrize("writes", ["this kaa", "another kaa"])
 def test_the_project_given_as_an_extension_is_loaded_as_it_is_at_the_start(
     stage: Stage, repository: Path, writes: str

@@ -13,7 +13,8 @@ from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.distributions import beside_kaa
 from kaa.ext.errors import ExtensionError
 from kaa.ext.linked_code import behind_links
-from kaa.ext.places import ExtensionId, entry_file, package
+from kaa.ext.places import ExtensionId, code_files, entry_file, package
+from kaa.host.hard_links import has_other_name
 from kaa.host.known_projects import known_projects
 from kaa.host.paths import is_below
 from kaa.host.programs import written
@@ -93,12 +94,13 @@ class ExtensionsInProjects:
             )
             linked = behind_links(str(folder), lambda place: bool(project_of(place, self._home.path)))
             project = next(inside, "") or next(linked, "")
+        project = project or _other_place(path)
         return "" if project and path in beside_kaa() else project  # commands cannot write what kaa runs from
 
     def _unheld(self, path: Path) -> str:
         """What commands of this run can write of an extension although it is mounted read-only; empty for nothing."""
         real = os.path.realpath(package(file := entry_file(path)) or file)
-        return next((one for one in written() if is_below(one, (real,))), "")
+        return next((one for one in written() if is_below(one, (real,))), "") or _other_place(path)
 
     def _is_written(self, path: str) -> bool:
         """Whether commands can write what is at a real path, or could."""
@@ -117,8 +119,8 @@ class ExtensionsInProjects:
             if isinstance(state, Trusted):
                 return
             lines = [
-                f"{extension.path} lies in {project}, where commands of the model could write it. It runs with your"
-                " rights. kaa loads a copy of it as it is now, and asks again when it has changed."
+                f"Commands of the model could write {extension.path} in {project}. It runs with your rights. kaa loads"
+                " a copy of it as it is now, and asks again when it has changed."
             ]
             diff = ""
             if isinstance(state, Changed):
@@ -139,6 +141,12 @@ class ExtensionsInProjects:
                 meanwhile = "It was approved in another window meanwhile: /reload loads it as it is now"
                 raise ExtensionError(_refusal(extension, project, meanwhile))
             store.trust(files)
+
+
+def _other_place(path: Path) -> str:
+    """Where commands could write a file of an extension by another name that it has; empty for nowhere."""
+    shared = next(filter(has_other_name, code_files(path.absolute())), "")
+    return f"another folder, of which {shared} is a hard link" if shared else ""
 
 
 def _refusal(extension: ExtensionId, project: str, why: str) -> str:

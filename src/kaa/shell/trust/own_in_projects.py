@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
+from kaa.host.hard_links import has_other_name
 from kaa.host.known_projects import in_known_project
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import written
@@ -47,7 +48,7 @@ def project_of(path: str, home: Path) -> str:
 
 
 def written_in(path: str, home: Path) -> str:
-    """Where commands could write a file of settings: in a project, or by another name that it has; empty for nowhere.
+    """Where commands could write a file: in a project, or by another name that it has; empty for nowhere.
 
     Args:
         path: absolute, as the user or kaa names it.
@@ -55,10 +56,7 @@ def written_in(path: str, home: Path) -> str:
     """
     if project := project_of(path, home):
         return project
-    try:
-        return "another folder, of which it is a hard link" if os.stat(path).st_nlink > 1 else ""
-    except OSError:
-        return ""
+    return f"another folder, of which {path} is a hard link" if has_other_name(path) else ""
 
 
 class OwnPart(NamedTuple):
