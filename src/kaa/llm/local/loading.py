@@ -11,8 +11,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.llm.http.transport import HttpRequest, Transport
-from kaa.llm.local.questions import JSON_HEADERS, ask, get
-from kaa.llm.local.servers import LocalServer, RunningList
+from kaa.llm.local.servers import JSON_HEADERS, LocalServer, RunningList, ask, get
 
 # Large models come from the disk at a few GB a second, or from a slow one.
 _LOADING_SECONDS: Final = 120.0

@@ -7,14 +7,14 @@ llama.cpp's tools/server/README.md (also run), vLLM's OpenAI-compatible `/v1/mod
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
+from kaa.core.errors import ProviderError
 from kaa.core.messages import Json
 from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.llm.local.addresses import USUAL_PORTS, name_by_port, name_for, roots_of
-from kaa.llm.local.questions import JSON_HEADERS, ask, get
 
 # On this machine an answer takes milliseconds; whoever hangs is not waited for.
 _PROBE_SECONDS: Final = 1.0
@@ -287,3 +287,29 @@ def _num_ctx(parameters: str) -> int | None:
             case ["num_ctx", value] if value.isdecimal() and value.isascii():
                 return int(value[:9])
     return None
+
+
+_LONGEST_ANSWER_BYTES: Final = 4 << 20
+
+_T = TypeVar("_T")
+
+JSON_HEADERS: Final = (("accept", "application/json"), ("content-type", "application/json"))
+
+
+async def get(url: str, shape: type[_T], transport: Transport) -> _T | None:
+    """What the server has at `url`; None as in `ask`."""
+    return await ask(HttpRequest("GET", url, JSON_HEADERS), shape, transport)
+
+
+async def ask(request: HttpRequest, shape: type[_T], transport: Transport) -> _T | None:
+    """The answer to a question; None if nobody answers, or with something else."""
+    try:
+        async with transport.send(request) as response:
+            if response.status != 200:
+                return None
+            body = await response.beginning(_LONGEST_ANSWER_BYTES)
+        if len(body) > _LONGEST_ANSWER_BYTES:
+            return None
+        return msgspec.json.decode(body, type=shape)
+    except (ProviderError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
