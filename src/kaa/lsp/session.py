@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
@@ -24,10 +25,10 @@ from kaa.lsp.structure import (
     SaveOptions,
     SyncOptions,
 )
-from kaa.lsp.uris import path_of, uri_of
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
+
 
 # A server that publishes diagnostics does so in steps: syntax, types, linters.
 _QUIET_SECONDS = 0.15
@@ -305,3 +306,23 @@ def _sections_in(params: msgspec.Raw) -> list[str]:
         return [item.section for item in decode_lenient_as(params, _Items).items]
     except msgspec.MsgspecError:
         return []
+
+
+_PLAIN = "+/:@!$&'()*,;=~"
+
+
+def uri_of(path: str) -> str:
+    """The URI of an absolute path."""
+    return f"file://{quote(path, safe=_PLAIN)}"
+
+
+def path_of(uri: str) -> str | None:
+    """The path that a URI names; None if it names no file. Servers escape characters in ways of their own."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+        return None
+    path = unquote(parts.path)
+    return None if "\0" in path else path

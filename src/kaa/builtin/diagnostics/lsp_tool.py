@@ -18,7 +18,7 @@ from kaa.ext.api import ToolContext
 from kaa.ext.errors import RegistrationError
 from kaa.lsp.errors import LanguageServerError
 from kaa.lsp.positions import Text
-from kaa.lsp.session import LanguageSession
+from kaa.lsp.session import LanguageSession, path_of, uri_of
 from kaa.lsp.structure import (
     Hover,
     Location,
@@ -29,7 +29,6 @@ from kaa.lsp.structure import (
     TextEdit,
     WorkspaceEdit,
 )
-from kaa.lsp.uris import path_of, uri_of
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
