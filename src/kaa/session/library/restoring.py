@@ -13,8 +13,7 @@ from kaa.session.errors import RestoreError
 from kaa.session.file.append_file import create_private_folders
 from kaa.session.file.file_store import HEADER_BYTES, find_header
 from kaa.session.file.new_name import give_new_name
-from kaa.session.library.moving import move
-from kaa.session.library.trash import Trash, companions, trash_for
+from kaa.session.library.trash import Trash, companions, move, trash_for
 from kaa.session.naming import folder_name
 
 _SUFFIX = ".jsonl"

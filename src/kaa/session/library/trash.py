@@ -7,6 +7,7 @@ moved there stays where it is: nothing is deleted for good.
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import sys
 import time
@@ -17,7 +18,6 @@ from urllib.parse import quote
 from kaa.session.errors import NotASessionError, SessionReadError, TrashError
 from kaa.session.file.file_store import HEADER_BYTES, agents_folder, draft_path, find_header, journal_path
 from kaa.session.file.lock import lock
-from kaa.session.library.moving import move
 
 _PRIVATE = 0o600
 _PRIVATE_FOLDER = 0o700
@@ -192,3 +192,25 @@ def _put_back(moved: Path, path: Path, trash: Trash) -> None:
     with contextlib.suppress(OSError):
         move(moved, path)
         trash.release(moved.name)
+
+
+def move(path: Path, target: Path) -> None:
+    """Give a file or folder another path. A folder of an overlay's lower layer cannot be renamed: it is copied.
+
+    Raises:
+        OSError: it is where it was, and nothing is at the other path.
+    """
+    try:
+        path.rename(target)
+        return
+    except OSError as error:
+        if error.errno != errno.EXDEV or not path.is_dir() or path.is_symlink():
+            raise
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        shutil.copytree(path, unfinished, symlinks=True)
+        unfinished.rename(target)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    shutil.rmtree(path, ignore_errors=True)  # what stays is a second copy
