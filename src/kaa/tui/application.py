@@ -14,7 +14,6 @@ from kaa.tui.decoder import InputDecoder
 from kaa.tui.document import Document
 from kaa.tui.events import Event, Input, Mouse, TerminalReply
 from kaa.tui.inline_view import InlineView
-from kaa.tui.lending import lend
 from kaa.tui.reactor import Reactor, Timer
 from kaa.tui.terminal import Terminal
 
@@ -344,3 +343,19 @@ class TerminalInput:
     def _continued(self) -> None:
         if self._terminal.resume():
             self._on_resume()
+
+
+def lend(terminal: Terminal, reactor: Reactor, program: Callable[[], object]) -> None:
+    """Leave the terminal to another program while `program` runs it. What Ctrl+C says then is said to that one.
+
+    Args:
+        terminal: ours again afterwards.
+        reactor: hears nothing of it.
+        program: runs the other program to its end.
+    """
+
+    def run() -> None:
+        with terminal.released():
+            program()
+
+    reactor.ignoring((signal.SIGINT,), run)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.main_view import MainView
+from kaa.tui.application import lend
 from kaa.tui.component import Component
 from kaa.tui.components.select_list import SelectList
 from kaa.tui.context import Context
 from kaa.tui.document import Document
 from kaa.tui.events import Event, Input, Key, Mouse, Paste
-from kaa.tui.lending import lend
 from kaa.tui.linear import Linear
 from kaa.tui.reactor import Reactor
 from kaa.tui.sanitize import squeezed
