@@ -21,7 +21,7 @@ BUILT_IN: Final = {
     "general": "works as you do",
     "review": "finds problems in changes",
 }
-"""kaa's own agents, and what they are for; `kaa.builtin.agents.definitions` has the rest."""
+"""kaa's own agents, and what they are for; `running.py` has the rest."""
 
 RUNNING_AGENT: Final[ContextVar[str]] = ContextVar("RUNNING_AGENT", default="")
 """The name of the definition whose agent works; tasks inherit it."""

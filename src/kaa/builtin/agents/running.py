@@ -10,13 +10,12 @@ from typing import Final
 
 import msgspec
 
-from kaa.builtin.agents import AGENT_TOOL, RUNNING_AGENT, AgentEnds
-from kaa.builtin.agents.definitions import DEFINITIONS
+from kaa.builtin.agents import AGENT_TOOL, BUILT_IN, RUNNING_AGENT, AgentEnds
 from kaa.builtin.agents.listing import used_in_short
 from kaa.builtin.amounts import counted
 from kaa.builtin.mcp.names import tool_prefix
 from kaa.builtin.skills.instructions import instructions
-from kaa.components.agent_definition import AgentDefinition, ModelRole
+from kaa.components.agent_definition import AgentDefinition, ModelChoice, ModelRole
 from kaa.components.agent_definition.models import queries_for
 from kaa.components.agent_definition.permissions import narrower
 from kaa.components.allowed_tools import limits_in
@@ -325,3 +324,30 @@ def _report(result: AgentResult) -> str:
         merge = f"\nThe user merges them with `kaa worktrees merge {result.worktree}`{unmerged}."
     facts = f"{used_in_short(result.used)}{changes}{refused}{place}"
     return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent} (this name continues it): {facts}]{merge}"
+
+
+_EXPLORE = """\
+You search a project for another agent. You can read and run commands that change nothing; everything is read-only.
+Search broadly first (`rg`, `git grep`, `git log`, file names), then read only what answers the question. Do not \
+guess: name what you did not find. Answer briefly with paths and line numbers (`src/app.py:12`), and quote only \
+decisive lines.
+"""
+_REVIEW = """\
+You review changes in a project for another agent. Everything is read-only. If the task names no change, look at \
+`git status` and `git diff HEAD`. Read the changed functions, their callers and their tests. Report a problem only if \
+the change causes it, you can name the input or situation in which it fails, and the author would fix it. Verify each \
+finding in the code. Leave out style, taste, praise and summaries. Answer with the findings, the most severe first, \
+each with `path:line`, what fails and how to fix it; or with "No findings" and what you checked.
+"""
+
+DEFINITIONS: Final = {
+    one.name: one
+    for one in (
+        AgentDefinition(
+            "explore", BUILT_IN["explore"], _EXPLORE, "kaa", model=ModelChoice("small"), permission="read-only"
+        ),
+        AgentDefinition("general", BUILT_IN["general"], "", "kaa"),
+        AgentDefinition("review", BUILT_IN["review"], _REVIEW, "kaa", permission="read-only"),
+    )
+}
+"""By name. Their prompts replace kaa's; `general` has that of the conversation."""

@@ -7,8 +7,7 @@ from math import inf
 import msgspec
 
 from kaa.builtin.acceptance import run_checks
-from kaa.builtin.agents.definitions import DEFINITIONS
-from kaa.builtin.agents.running import tools_of
+from kaa.builtin.agents.running import DEFINITIONS, tools_of
 from kaa.builtin.amounts import counted
 from kaa.builtin.attempts.wanted import Wanted
 from kaa.core.budget import BudgetUsage
