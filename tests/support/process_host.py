@@ -12,8 +12,7 @@ from textwrap import dedent
 from kaa.ext.asking import Asker
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Applicant, Permissions
-from kaa.ext.process.event_bus import EventBus
-from kaa.ext.process.launch import program_of
+from kaa.ext.process.host import EventBus, program_of
 from kaa.ext.process.manifest import Manifest
 from kaa.ext.scope import Scope
 from tests.support import process_sdk
@@ -119,7 +118,7 @@ class UnconfinedHost:
 
 
 class UnconfinedProcess:
-    """See `kaa.ext.process.launch.ExtensionProcess`."""
+    """See `kaa.ext.process.host.ExtensionProcess`."""
 
     def __init__(
         self,

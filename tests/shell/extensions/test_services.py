@@ -10,8 +10,7 @@ from kaa.core.messages import Json
 from kaa.ext.api import CommandContext, ExtensionAPI
 from kaa.ext.context import ConversationContext
 from kaa.ext.permissions import Permissions
-from kaa.ext.process.event_bus import EventBus
-from kaa.ext.process.host import ProcessHost
+from kaa.ext.process.host import EventBus, ProcessHost
 from kaa.ext.process.manifest import Manifest
 from kaa.ext.process.services import Caller, answer
 from kaa.ext.process.wire import INTERNAL_ERROR, NOT_PERMITTED, RpcError

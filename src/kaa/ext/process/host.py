@@ -1,19 +1,117 @@
-"""What kaa gives extension processes: permissions, a start in a sandbox, and keys.
+"""What kaa gives extension processes: permissions, a start in a sandbox, keys, and topics to tell each other something.
 
 `kaa.shell.extensions.processes` has the implementation. The connection to a process (`connection.py`) knows none of it.
 """
 
 import asyncio
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from itertools import count
 from typing import Protocol
 
+import msgspec
+
+from kaa.core.messages import Json
 from kaa.ext.asking import Asker
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Applicant, Permissions
-from kaa.ext.process.event_bus import EventBus
-from kaa.ext.process.launch import ExtensionProcess
 from kaa.ext.process.manifest import Manifest
 from kaa.ext.scope import Scope
+from kaa.host.paths import is_below
+from kaa.host.programs import host_programs
+
+_MOST_SUBSCRIPTIONS = 64  # of one extension
+
+
+class _Subscription(msgspec.Struct, frozen=True):
+    id: int
+    extension: str
+    topic: str
+    notify: Callable[[str, Json], None]
+
+
+class EventBus:
+    """Who wants to hear of which topics. A restarted extension begins without subscriptions."""
+
+    def __init__(self) -> None:
+        self._ids = count(1)
+        self._subscriptions: list[_Subscription] = []
+
+    def publish(self, topic: str, data: Json) -> None:
+        """Tell all that subscribed to the topic."""
+        for one in tuple(self._subscriptions):
+            if fnmatchcase(topic, one.topic):
+                one.notify("eventBus/event", {"topic": topic, "subscriptionId": one.id, "data": data})
+
+    def subscribe(self, extension: str, topic: str, notify: Callable[[str, Json], None]) -> int | None:
+        """Hear of a topic, or of all that a pattern with `*` matches.
+
+        Args:
+            extension: its key.
+            topic: the topic or pattern.
+            notify: sends a notification to its process. Subscriptions of an earlier process of the extension end.
+
+        Returns:
+            The number of the subscription; None if the extension has too many.
+        """
+        self._subscriptions = [one for one in self._subscriptions if one.extension != extension or one.notify == notify]
+        if sum(one.extension == extension for one in self._subscriptions) >= _MOST_SUBSCRIPTIONS:
+            return None
+        made = _Subscription(next(self._ids), extension, topic, notify)
+        self._subscriptions.append(made)
+        return made.id
+
+
+class ExtensionProcess(Protocol):
+    """A process that was started. The descriptors are kaa's ends, and belong to the caller.
+
+    Attributes:
+        messages_in: what is written here arrives at the process's descriptor 3.
+        messages_out: what the process writes to its descriptor 4.
+        stdin: the process's standard input.
+        stdout: what it prints.
+        stderr: likewise.
+    """
+
+    messages_in: int
+    messages_out: int
+    stdin: int
+    stdout: int
+    stderr: int
+
+    async def wait(self) -> int:
+        """Wait for its end; nothing of it is left then. Returns its exit code; negative: the signal that ended it.
+
+        Cancelling this stops nothing.
+
+        Raises:
+            OSError: it could not be executed, or its sandbox died.
+        """
+        ...
+
+    def end(self) -> None:
+        """Send TERM to it and to what it started, and two seconds later KILL; a second call sends KILL at once."""
+        ...
+
+
+def program_of(manifest: Manifest) -> str:
+    """The absolute path of the program that executes an extension.
+
+    Raises:
+        ExtensionError: there is none, or commands in the sandbox can write it.
+    """
+    name, folder = manifest.program, manifest.folder
+    if is_below(os.path.normpath(name), (folder,)):  # the folder was judged before anything in it was read
+        if os.path.isfile(name) and os.access(name, os.X_OK):
+            return name
+        state = "is not executable: run chmod +x" if os.path.isfile(name) else "does not exist: build or install it"
+        raise ExtensionError(f"Extension {folder}: the program {os.path.normpath(name)} {state}")
+    programs = host_programs()
+    if (found := programs.find(name)) is not None:
+        return found
+    reason = programs.refusal(name) or f"{name} is not installed, or not in a directory of PATH: install it"
+    raise ExtensionError(f"Extension {folder} needs {manifest.runtime}: {reason}")
 
 
 class NotPermittedError(ExtensionError):

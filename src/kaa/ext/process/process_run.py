@@ -11,8 +11,7 @@ from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
 from kaa.ext.process import wire
 from kaa.ext.process.connection import Channel, Connection, ConnectionEndedError, Receiver
-from kaa.ext.process.host import ProcessHost
-from kaa.ext.process.launch import ExtensionProcess
+from kaa.ext.process.host import ExtensionProcess, ProcessHost
 from kaa.ext.process.manifest import Manifest, Transport
 from kaa.ext.process.output import OutputLog
 from kaa.ext.process.wire import RpcError

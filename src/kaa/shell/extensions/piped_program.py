@@ -50,7 +50,7 @@ _WE_WRITE = (True, False, False, True, False)
 
 
 class PipedProgram:
-    """See `kaa.ext.process.launch.ExtensionProcess`. The log names the hosts that its permissions excluded."""
+    """See `kaa.ext.process.host.ExtensionProcess`. The log names the hosts that its permissions excluded."""
 
     def __init__(
         self,

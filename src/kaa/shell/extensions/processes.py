@@ -12,9 +12,7 @@ import msgspec
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Applicant, Permissions
-from kaa.ext.process.event_bus import EventBus
-from kaa.ext.process.host import NotPermittedError
-from kaa.ext.process.launch import ExtensionProcess, program_of
+from kaa.ext.process.host import EventBus, ExtensionProcess, NotPermittedError, program_of
 from kaa.ext.process.manifest import Manifest
 from kaa.ext.scope import Scope
 from kaa.host import lone_pythons
