@@ -28,7 +28,6 @@ async def change_preview(workspace: Workspace, tool: str, arguments: dict[str, J
     """The change as a diff with the file's line numbers and lines around it (`kaa.builtin.diff`).
 
     Args:
-        workspace: has the file.
         tool: the name of the tool.
         arguments: as the model wrote them.
 

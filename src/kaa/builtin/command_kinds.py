@@ -48,11 +48,7 @@ _TARGET: Final = re.compile(r"(?:^|[^<&>0-9])[0-9]?&?>{1,2}[|&]?\s*([^\s>&|;]\S*
 
 
 def kind_of(command: str, read: Callable[[str], CommandReading]) -> Kind:
-    """What a command does that counts most.
-
-    Args:
-        read: takes commands apart.
-    """
+    """What a command does that counts most."""
     reading = read(command)
     if not reading.programs and not reading.is_complete:
         reading = read(command.partition("\n")[0])  # a long text is written, or its syntax is broken
@@ -70,7 +66,6 @@ def names_as_written(command: str, name: str, read: Callable[[str], CommandReadi
 
     Args:
         name: of the file, without its directories.
-        read: takes commands apart.
     """
     if name not in command:
         return False

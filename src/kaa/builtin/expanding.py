@@ -30,7 +30,6 @@ async def expanded(
     stands behind the text; in templates of Gemini CLI it takes the place of the mention.
 
     Args:
-        body: the template.
         arguments: what was given along.
         dialect: whose placeholders it has.
         source: the file of the template, for people.

@@ -75,11 +75,7 @@ class _Change(NamedTuple):
 
 
 def git_patch(differences: Sequence[FileDifference]) -> GitPatch:
-    """Return what changed files as a patch, relative to the project. Blocking: takes a while for long files.
-
-    Args:
-        differences: of the files.
-    """
+    """Return what changed files as a patch, relative to the project. Blocking: takes a while for long files."""
     changes: list[_Change] = []
     left_out: list[str] = []
     for one in differences:

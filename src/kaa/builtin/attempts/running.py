@@ -45,7 +45,6 @@ class Attempt(msgspec.Struct, rename="camel", frozen=True):
         worktree: what has its changes; empty if it changed nothing.
         model: as the user named it; empty for that of the conversation.
         passed: how many checks succeeded; None if none was run.
-        changes: how much it changed.
         used: by the agent.
         seconds: how long it took, with its checks.
         message: its last message, or why it failed.

@@ -43,11 +43,7 @@ Correct the cause, and do not change what they check in order to have them succe
 
 
 async def check(proof: Proof, work: Work, context: ConversationContext) -> Continue | GiveUp | None:
-    """Let a run end if its work is verified, or nothing more can be done about that.
-
-    Args:
-        work: what it changed.
-    """
+    """Let a run end if its work is verified, or nothing more can be done about that."""
     form = form_of(context.features.completion_check, context.models.current.model)
     if form == "off":
         return None
@@ -64,11 +60,7 @@ async def check(proof: Proof, work: Work, context: ConversationContext) -> Conti
 
 
 def form_of(chosen: Literal["auto", "full", "light", "off"], model: Model) -> Literal["full", "light", "off"]:
-    """The form of the check for a model: light for strong ones, which lose by being told what they would do anyway.
-
-    Args:
-        model: as the catalogue has it.
-    """
+    """The form of the check for a model: light for strong ones, which lose by being told what they would do anyway."""
     if chosen != "auto":
         return chosen
     is_strong = model.reasoning and model.cost is not None and model.cost.output >= _STRONG_PRICE

@@ -48,7 +48,6 @@ class ImageDecoder:
         """The image within the limits of models.
 
         Args:
-            data: of the image.
             abandoned: set when nobody wants it any more; what has not begun by then does not begin.
 
         Raises:

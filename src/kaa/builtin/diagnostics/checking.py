@@ -87,7 +87,6 @@ class Checks:
         """The result with the errors that the call made, or an earlier one for which they came too late; None for none.
 
         Args:
-            result: what it answered.
             caller: as for `before`.
             is_full: as for `before`.
             seconds: how long the result waits for them.

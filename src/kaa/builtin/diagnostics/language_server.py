@@ -50,7 +50,6 @@ class ProjectServer:
 
     Attributes:
         name: of the choices, or of the one that is installed.
-        state: what became of it.
         reason: what it did wrong last; empty for nothing.
     """
 

@@ -21,7 +21,6 @@ class Problem(NamedTuple):
         path: as people name the file: relative to the project, if it is in it.
         line: from 1 on.
         column: from 1 on.
-        message: what is wrong.
         source: who says so, and by which rule.
     """
 

@@ -39,7 +39,6 @@ class Gateway:
 
     Args:
         host: runs the servers.
-        tools: those of the servers.
         renew: registers the tools that the servers offer now.
     """
 

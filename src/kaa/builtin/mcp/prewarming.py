@@ -18,7 +18,6 @@ class Prewarming:
 
     Args:
         host: runs the servers.
-        tools: those of the servers.
     """
 
     def __init__(self, host: McpHost, tools: McpTools) -> None:

@@ -50,7 +50,6 @@ class Step(msgspec.Struct, frozen=True):
         text: all of it as it was written, with its heading and without its state.
         files: what it changes: paths or globs.
         checks: commands that succeed when it is done.
-        state: how far it is.
     """
 
     title: str

@@ -57,7 +57,6 @@ async def after_step(plan: Plan, number: int, context: ConversationContext) -> C
     """Look at what a step changed, now that its checks succeed; commands may have changed any file.
 
     Args:
-        plan: with the step in progress.
         number: of the step, from 0.
 
     Returns:

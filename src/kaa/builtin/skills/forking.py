@@ -24,7 +24,6 @@ async def carried_out(
     """Have an agent carry a skill out. The result is its last message.
 
     Args:
-        text: its instructions.
         definitions: of agents, by name.
         models: the user's, by what they are for.
 

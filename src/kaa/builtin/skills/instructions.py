@@ -15,7 +15,6 @@ async def instructions(file: SkillFile, arguments: str, context: ConversationCon
     """The instructions of a skill.
 
     Args:
-        arguments: what it is to work on.
         context: runs the commands in its text, with the rules for commands of the model.
     """
     if file.skill.hooks:

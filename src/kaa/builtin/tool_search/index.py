@@ -25,7 +25,6 @@ def find(query: str, tools: Sequence[ToolSchema], most: int) -> list[ToolSchema]
     """The tools that fit a query, the best first. A query that is the end of a tool's name finds that tool first.
 
     Args:
-        query: words.
         tools: where to look; of equals the first wins.
         most: how many to return.
     """

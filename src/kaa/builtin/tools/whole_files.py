@@ -32,8 +32,6 @@ async def removal(workspace: Workspace, path: str, target: str = "") -> dict[str
     """The arguments of `edit` for a file that goes.
 
     Args:
-        workspace: has the file.
-        path: the file.
         target: where it is moved; empty if it is deleted.
     """
     text = await _text(workspace, path)
