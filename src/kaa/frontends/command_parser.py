@@ -19,7 +19,6 @@ class CommandParser(argparse.ArgumentParser):
 
     Args:
         prog: the command, such as `kaa mcp`.
-        examples: command lines.
         others: further arguments of `ArgumentParser`.
     """
 

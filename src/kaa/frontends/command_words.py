@@ -38,7 +38,6 @@ def command_first(
     """Return the arguments with a command before the options of kaa that were given before it.
 
     Args:
-        arguments: of kaa.
         words: the first words of commands.
         informing: options after which nothing else counts.
         parser: of the options of kaa; its errors are exceptions.

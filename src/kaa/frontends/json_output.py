@@ -28,7 +28,6 @@ class JsonOutput:
     """Writes a run for programs.
 
     Args:
-        out: gets the lines.
         err: gets the reason when the run did not end well, as in print mode.
 
     Attributes:

@@ -14,9 +14,6 @@ _WATCH_SECONDS = 1.0
 class Appearance:
     """Changes the theme, and follows what the terminal tells.
 
-    Args:
-        main_view: is painted in it.
-
     Attributes:
         setting: the theme as the user's settings name it.
     """

@@ -58,9 +58,6 @@ class TerminalOptions(NamedTuple):
 def main(options: TerminalOptions) -> int:
     """Run the interactive terminal.
 
-    Args:
-        options: how it starts.
-
     Returns:
         The exit code.
     """
@@ -130,7 +127,6 @@ class Start:
         """End `run`.
 
         Args:
-            exit_code: of the process.
             farewell: printed when the terminal is given back.
         """
         self._exit_code, self._farewell = exit_code, farewell

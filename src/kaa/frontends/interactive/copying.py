@@ -7,11 +7,7 @@ from kaa.tui.clipboard import Clipboard
 
 
 class Copying:
-    """Copies to the clipboard, and says whether that could be done.
-
-    Args:
-        transcript: has the answer.
-    """
+    """Copies to the clipboard, and says whether that could be done."""
 
     def __init__(self, main_view: MainView, transcript: TranscriptView) -> None:
         self._main_view = main_view

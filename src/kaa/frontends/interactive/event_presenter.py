@@ -36,7 +36,6 @@ class EventPresenter:
 
     Attributes:
         on_additions: is given what extensions have added to the conversation when it changes.
-        on_display: is given what extensions show.
         worktree: the name of that in which the conversation works; empty for none.
     """
 
@@ -194,7 +193,6 @@ def _footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
     """What the footer shows.
 
     Args:
-        head: what is checked out.
         mode: of the editor, empty if it has none.
     """
     total, context = status.usage.total, status.usage.context

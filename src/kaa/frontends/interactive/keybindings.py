@@ -199,7 +199,6 @@ def _with_commands(bindings: Bindings, commands: Sequence[Action], named: Collec
 
     Args:
         bindings: of kaa and the user.
-        commands: the actions of slash commands.
         named: those that the user's file has.
     """
     prompt = {action.id for group in GROUPS if PROMPT in group.places for action in group.actions}

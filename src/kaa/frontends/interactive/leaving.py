@@ -22,7 +22,6 @@ class Leaving:
 
     Args:
         ui: the screen, the core and lists.
-        presenter: knows the session.
         leave: ends the program, with an exit code and last words.
     """
 

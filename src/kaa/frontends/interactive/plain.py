@@ -89,7 +89,6 @@ class PlainSurface:
         terminal: of the user; stays in the mode in which it edits lines itself.
         reactor: the loop of this thread.
         context: the width.
-        document: what is written.
     """
 
     is_fullscreen = False

@@ -25,7 +25,6 @@ class Additions(NamedTuple):
     """What extensions, kaa's own too, have added to a conversation, as far as it concerns the terminal.
 
     Attributes:
-        commands: all slash commands.
         call_titles: see `Conversation.call_titles`.
         theme_folders: see `Conversation.theme_folders`.
         completes_mentions: see `Conversation.completes_mentions`.

@@ -4,11 +4,7 @@ from kaa.tui.components.editor import Editor
 
 
 class RewindDraft:
-    """Puts it there.
-
-    Args:
-        editor: where it is changed.
-    """
+    """Puts it there."""
 
     def __init__(self, editor: Editor) -> None:
         self._editor = editor

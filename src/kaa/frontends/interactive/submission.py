@@ -20,7 +20,6 @@ class Submission:
 
     Args:
         ui: the screen, the core and lists.
-        commands: knows the slash commands.
         attachments: images of the message.
         history: keeps it for other sessions.
         on_reply: shows what a slash command answered.
@@ -79,7 +78,6 @@ class Submission:
         """Have the conversation run a slash command, and show its answer.
 
         Args:
-            command: with its slash.
             then: called after that.
         """
 

@@ -119,8 +119,6 @@ async def run_attempt(key: Key, task: Task, settings: Mapping[str, Json], course
     """Run kaa on a task and check what it did.
 
     Args:
-        settings: of the variant.
-        course: what is the same for all runs.
         trace: an empty folder for the events and the session.
 
     Raises:
@@ -235,7 +233,6 @@ def furnish(folder: Path, user: Home, settings: Mapping[str, Json], hidden: tupl
     Args:
         folder: the home to be; it exists.
         user: the user's own.
-        settings: of the variant.
         hidden: what the agent must not see.
 
     Raises:

@@ -20,9 +20,7 @@ async def run_missing(
     """Run what has not been run before.
 
     Args:
-        results: keeps them.
         tasks: those that this machine can run, by name; others of the definition are left out.
-        course: what is the same for all runs.
         jobs: how many at a time.
         report: told of each run that ended.
 

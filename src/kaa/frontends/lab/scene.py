@@ -57,7 +57,6 @@ class Scene:
     """A task's temporary folder. Use `scene`.
 
     Args:
-        task: what happens in it.
         folder: has everything; its `stage` is what the task's scripts see.
         workspace: opens what runs these scripts.
 

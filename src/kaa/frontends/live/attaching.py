@@ -60,7 +60,6 @@ def attach(connection: Connection, home: Home, *, plain: bool) -> int:
     """Show the conversation until the user leaves it or it ends. Returns the exit code.
 
     Args:
-        connection: to the process that has it.
         home: the user's folder.
         plain: line by line, without drawing.
 
@@ -152,7 +151,6 @@ class Attached:
 
         Args:
             before: what the session's file has of the past; None if it has nothing.
-            past: the rest.
         """
         app, reactor = self._view.app, self._view.app.reactor
         app.on_events = self._shortcuts.take

@@ -36,12 +36,10 @@ class Connection:
     """A connection to the kaa that has a session open.
 
     Args:
-        sock: leads to it.
         pid: of that kaa, for messages.
         seconds: to wait for each answer.
 
     Attributes:
-        hello: what it said of itself.
         pid: of that kaa.
     """
 

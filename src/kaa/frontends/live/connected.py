@@ -107,12 +107,7 @@ class ConnectedClient:
     """One that is connected.
 
     Args:
-        reader: gives what the client sends.
-        writer: takes what the client is sent.
         end: ends the process; None where it has a terminal.
-
-    Attributes:
-        follows: it wants to know what happens.
     """
 
     def __init__(

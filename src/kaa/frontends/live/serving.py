@@ -30,7 +30,6 @@ class LiveServer:
     """Listens for the conversation that is open in this process: one at a time.
 
     Args:
-        home: has the sockets.
         has_terminal: somebody may look at the conversation in this process.
 
     Attributes:

@@ -23,8 +23,6 @@ class Started(msgspec.Struct, frozen=True):
     """What the process says of itself.
 
     Attributes:
-        id: of the session.
-        pid: of the process.
         session: the session's file.
     """
 
@@ -45,7 +43,6 @@ class HandedOver(msgspec.Struct, frozen=True):
     """A conversation that a terminal leaves while something is under way.
 
     Attributes:
-        session: its file.
         model: as `--model` takes it.
         limits: what its run and the session may still use.
         note: tells the model what happened; empty if nothing of its was under way.

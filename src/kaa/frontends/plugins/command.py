@@ -326,11 +326,7 @@ def _values_in(plugin: Plugin, given: Sequence[str]) -> dict[str, Json]:
 
 
 def _ask_for_options(plugin: Plugin, known: Mapping[str, Json]) -> dict[str, Json]:
-    """Ask on the terminal for what is missing. Without a terminal, nothing is asked.
-
-    Args:
-        known: the values that are there.
-    """
+    """Ask on the terminal for what is missing. Without a terminal, nothing is asked."""
     values = dict(known)
     for option in plugin.options:
         if option.name in values or option.default is not None or not sys.stdin.isatty():

@@ -105,7 +105,6 @@ class Client:
     """Reads what the client sends, and answers.
 
     Args:
-        send: writes an object to the client.
         dialogs: takes the client's answers to questions.
     """
 
@@ -244,9 +243,6 @@ _PLACEMENTS = {"above": "aboveEditor", "below": "belowEditor"}
 
 class _ClientDisplay:
     """Sends what extensions show to the client, which shows what it can (`kaa.ext.showing.DisplayOutput`).
-
-    Args:
-        send: writes an object to the client.
 
     Attributes:
         shows: what the protocol has a method for.

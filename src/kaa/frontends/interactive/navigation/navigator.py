@@ -31,7 +31,6 @@ class _TreeView:
 
     Args:
         context: palette, keys, glyphs and the size of the screen.
-        outline: what the session has.
         selected: the entry with the pointer at first; None for where the conversation goes on.
         chosen_filter: which rows are shown at first.
         on_select: called with the entry that is chosen.
@@ -110,7 +109,6 @@ class Navigator:
 
     Args:
         ui: the screen, the core and lists.
-        departure: goes to what is chosen.
     """
 
     def __init__(

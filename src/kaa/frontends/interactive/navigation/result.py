@@ -15,7 +15,6 @@ class NavigationResult(NamedTuple):
     """Where it is.
 
     Attributes:
-        restored: what went there.
         message: what the user said there, to be said anew.
         files: what was done to files; None if they were left alone.
         files_problem: why nothing could be done to them; None if it could.

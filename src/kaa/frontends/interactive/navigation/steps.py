@@ -55,7 +55,6 @@ class NavigationSteps:
         ui: the screen, the core and lists.
         tasks: run it while messages wait.
         activity: shows that a summary is being written, and lets it be stopped.
-        on_arrived: shows where we are.
     """
 
     def __init__(

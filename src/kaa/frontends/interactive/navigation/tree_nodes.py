@@ -74,7 +74,6 @@ def filters_of(shows: Callable[[str, RowFilter], bool], first: RowFilter = "defa
 
     Args:
         shows: whether a filter shows the entry with this id.
-        first: the one in force.
     """
     names: tuple[RowFilter, ...] = get_args(RowFilter)
     at = names.index(first)

@@ -140,7 +140,6 @@ class AgentsDialog:
 
     Args:
         ui: the screen, the core and lists.
-        viewer: shows the work of one.
     """
 
     def __init__(self, ui: UIContext, viewer: TranscriptViewer) -> None:

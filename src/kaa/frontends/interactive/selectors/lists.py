@@ -36,7 +36,6 @@ class ListDialogs:
         """Let somebody choose one of some entries.
 
         Args:
-            title: what is chosen.
             items: the entries; those that fit what is typed are shown.
             on_select: gets the value of the one that is chosen; the list is closed by then.
             on_highlight: gets the value of each one that the pointer comes to.

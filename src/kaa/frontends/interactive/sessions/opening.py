@@ -55,7 +55,6 @@ class SessionOpening:
         """Go to a session.
 
         Args:
-            here: where we are.
             entry_id: the entry to show there; None for where the session goes on.
             close: takes away what it was chosen from, when it is open.
         """

@@ -46,8 +46,6 @@ class SessionPicker:
 
     Args:
         ui: the screen, the core and lists.
-        opening: goes to what was chosen.
-        search: searches the text.
         query: is looked for to begin with.
         on_cancel: called when none was chosen.
     """

@@ -37,7 +37,6 @@ class SessionActions(NamedTuple):
     """What is done with the selected session, and for all of the list.
 
     Attributes:
-        open: it was chosen.
         rename: it gets another name.
         trash: it goes to the trash.
         change_scope: sessions of this directory are listed, or of all.

@@ -36,10 +36,6 @@ class SpokenSearch:
 
     Args:
         ui: the screen, the core and lists.
-        opening: goes to the one that is chosen.
-
-    Attributes:
-        opening: the same.
     """
 
     def __init__(self, ui: UIContext, opening: SessionOpening) -> None:

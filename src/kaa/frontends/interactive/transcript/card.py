@@ -22,7 +22,6 @@ class Face(NamedTuple):
     """What a card says.
 
     Attributes:
-        state: how far it is.
         body: painted lines of what came of it, as wide as there is room beside the indent.
         notes: remarks that are always shown.
         aside: figures in few words.

@@ -63,7 +63,6 @@ def paint_excerpt(
     Args:
         view: how the transcript is looked at.
         width: in cells.
-        style: of the lines.
         from_end: the lines are the last ones.
         whole: lines that are too long go on in the next row; otherwise each has one row.
     """
@@ -82,7 +81,6 @@ def more(view: ViewOptions, excerpt: Excerpt, width: int, *, from_end: bool = Fa
 
     Args:
         view: how the transcript is looked at.
-        excerpt: the lines that are shown.
         width: in cells.
         from_end: they are the last ones.
         cut: how many of them are cut off.
