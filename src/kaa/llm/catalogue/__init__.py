@@ -83,7 +83,6 @@ class CatalogueFile(msgspec.Struct, rename="camel", frozen=True, omit_defaults=T
 
     Attributes:
         api: the wire format of those that say nothing else.
-        compat: what holds for all of them.
     """
 
     api: str

@@ -23,8 +23,6 @@ def wait_asked_for(status: int, headers: Headers, now: float) -> float | None:
     with 429 else the limits that are used up, the last of them to be lifted.
 
     Args:
-        status: of the answer.
-        headers: of the answer.
         now: seconds since 1970.
     """
     asked = _retry_after(headers, now)

@@ -69,7 +69,6 @@ def route_to(parts: SplitResult, variables: Mapping[str, str]) -> Route:
     """The route to the server of a URL.
 
     Args:
-        parts: the URL.
         variables: environment variables, which may name a proxy and a client certificate.
 
     Raises:

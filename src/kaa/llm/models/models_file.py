@@ -94,7 +94,6 @@ def read_provider(where: Path | str, name: str, entry: Json) -> tuple[ProviderCo
 
     Args:
         where: the file, or who gave it, for messages.
-        entry: as written.
     """
     place = f"providers.{name}"
     try:
@@ -181,9 +180,7 @@ def _sound(
     """The entries that have a shape, by their keys, and what is wrong with the others.
 
     Args:
-        path: of the file.
         entries: each with its key and its place in the file.
-        shape: what they should be.
     """
     sound: dict[KeyT, Json] = {}
     problems: list[str] = []

@@ -37,11 +37,7 @@ def may_begin_call(text: str, names: Collection[str]) -> bool | None:
 
 
 class MarkWatch:
-    """Watches one text.
-
-    Args:
-        names: of the tools that may be called.
-    """
+    """Watches one text."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names

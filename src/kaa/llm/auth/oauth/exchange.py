@@ -49,7 +49,6 @@ async def ask(
     """Send `fields` as a form and return the JSON object that comes back.
 
     Args:
-        url: the endpoint.
         fields: the form.
         client: id and secret of a client that proves in a header who it is (RFC 6749 2.3.1).
 
@@ -85,8 +84,6 @@ def tokens_of(answer: Mapping[str, Json], host: str, *, before: str = "", key: s
     """The tokens in an answer of a token endpoint (RFC 6749 5.1).
 
     Args:
-        answer: its fields.
-        host: who gave it.
         before: the refresh token that stays where none comes.
         key: the private key of the proof that was sent (DPoP); empty for none.
 

@@ -47,11 +47,7 @@ class Renewer(Protocol):
 
 
 class ConfiguredRenewer:
-    """A `Renewer` for the client of an entry `oauth` in models.json.
-
-    Args:
-        config: how to renew.
-    """
+    """A `Renewer` for the client of an entry `oauth` in models.json."""
 
     def __init__(self, config: OAuthConfig, new_transport: NewTransport) -> None:
         self._config = config
@@ -79,7 +75,6 @@ class KeptLogin:
     """One login in a file, with others.
 
     Args:
-        name: of the entry.
         command: what logs in again, if the name is appended.
     """
 
