@@ -28,7 +28,6 @@ class SessionContext(msgspec.Struct, frozen=True):
     Attributes:
         messages: for the model; summaries and commands of the user are user messages here.
         model: the one in force, None if the session names none.
-        thinking_level: the one in force.
     """
 
     messages: tuple[Message, ...] = ()

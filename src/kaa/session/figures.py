@@ -15,7 +15,6 @@ class SessionFigures(msgspec.Struct, frozen=True):
 
     Attributes:
         name: what the user called it, None if nothing.
-        parent: the session it was copied from.
         created: when it began, ISO 8601.
         here: messages on the way from the root to the leaf, by `RowKind`.
         everywhere: messages on all branches, by `RowKind`.

@@ -113,7 +113,6 @@ def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> R
     """What a request beside the conversation used; None if the entry tells of none.
 
     Args:
-        node: the entry.
         provider: of the model in force, with `model`, where the entry does not name one.
         model: its id.
 

@@ -10,9 +10,6 @@ from kaa.session.tree import Node
 class ReopenedSession:
     """A session as it was when this was made; another process may go on writing it.
 
-    Args:
-        path: its file.
-
     Attributes:
         tree: all entries and the leaf.
         is_torn: its last line is not whole.

@@ -26,8 +26,6 @@ class ExportedAgent(NamedTuple):
     """An agent that goes into an export.
 
     Attributes:
-        id: as the session has it.
-        noted: what the session says of it.
         beginnings: in the order of the file.
     """
 

@@ -41,7 +41,6 @@ class _Talk:
     """The conversation of a session, or of an agent.
 
     Args:
-        totals: counts what goes in.
         agent: the id of the agent whose session it is; None for the conversation's own.
     """
 
@@ -93,11 +92,7 @@ class _Talk:
 
 
 class _Agents:
-    """The agents of a conversation, each told once: under the call that began it, or where it began without one.
-
-    Args:
-        totals: counts what goes in.
-    """
+    """The agents of a conversation, each told once: under the call that began it, or where it began without one."""
 
     def __init__(self, source: SessionSource, selection: ExportSelection, totals: Totals) -> None:
         self._source = source

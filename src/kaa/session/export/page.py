@@ -48,7 +48,6 @@ class _PageAgent(msgspec.Struct, rename="camel"):
     """An agent. Its entries follow those of the conversation.
 
     Attributes:
-        outcome: how it ended.
         problem: what is missing of its session.
         first: the position of its first entry; that of the next agent's if it has none.
         leaf: the position of its last entry, -1 if there are none.

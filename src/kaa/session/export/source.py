@@ -65,7 +65,6 @@ class SnapshotFile:
         """Read where the entries are. Old versions are brought to today's in memory.
 
         Args:
-            path: the file.
             size: in bytes; what follows in the file is left out. None takes all.
 
         Raises:

@@ -49,7 +49,6 @@ class FileStore:
         """A session that gets its file, which must not exist then, with the first append.
 
         Args:
-            path: of the file to be.
             header: its first line.
             entries: whole lines that follow, of a session that this one continues.
         """

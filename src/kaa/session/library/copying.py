@@ -30,7 +30,6 @@ def copy_everything(source: Path, header: SessionHeader, target: Path) -> None:
     """Copy all branches of a session into a new file.
 
     Args:
-        source: the session to copy.
         target: its path; the file appears when it is whole.
 
     Raises:
@@ -47,7 +46,6 @@ def copy_path(source: Path, header: SessionHeader, target: Path, entry_id: str |
     """Copy what leads to an entry into a new file. Labels of what is copied are kept, wherever they were given.
 
     Args:
-        source: the session to copy.
         target: its path; the file appears when it is whole.
         entry_id: where the copy ends; None for the end of the current branch.
         inclusive: whether that entry is copied too.

@@ -54,7 +54,6 @@ def import_session(source: Path, folder_of: Callable[[str], Path], cwd: str) -> 
     continued after it was exported, the copy gets one of its own.
 
     Args:
-        source: the file.
         folder_of: where the sessions of a directory are.
         cwd: the session's directory from now on, if its own does not exist here.
 

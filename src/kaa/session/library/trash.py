@@ -31,7 +31,6 @@ def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
     If kaa is killed in between, what belongs to it may be in either place, and restoring the session completes it.
 
     Args:
-        path: its file.
         environ: says where the user's data are (`XDG_DATA_HOME`, `HOME`).
 
     Returns:

@@ -50,7 +50,6 @@ def repair(path: Path, *, in_place: bool = False) -> Repaired:
     """Write the session anew without what is wrong with it.
 
     Args:
-        path: its file.
         in_place: put the result in its place and keep the original beside it as `.bak`. Otherwise the result is a
             session of its own beside the original, which is left as it is.
 

@@ -23,7 +23,6 @@ class SurveyedLine(NamedTuple):
         number: from 1 on.
         offset: where it begins, in bytes.
         length: in bytes, without its line feed.
-        head: of the entry in it.
         node: that entry's place in the tree.
     """
 
