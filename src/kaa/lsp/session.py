@@ -69,7 +69,6 @@ class _Document(msgspec.Struct):
     """A document as the server knows it.
 
     Attributes:
-        text: its content.
         version: goes up with each change.
         published: set when diagnostics of this version, or of no version, came.
         is_fresh: whether diagnostics came that nobody has seen.
@@ -85,7 +84,6 @@ class LanguageSession:
     """A server that runs.
 
     Args:
-        reader: what it writes.
         root: the directory that it works in.
         settings: what it may ask for (`workspace/configuration`), by sections.
     """
@@ -152,7 +150,6 @@ class LanguageSession:
         Args:
             path: absolute.
             language: its identifier in the protocol.
-            text: the content.
             is_new: whether the file did not exist before.
 
         Raises:
