@@ -1,13 +1,18 @@
 """`/login` and `/logout`: which provider, in which way, and what came of it."""
 
+import asyncio
+import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from kaa.ext.errors import CommandError
 from kaa.frontends.browser import open_in_browser
+from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.dialogs.choices import DialogChoice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
+from kaa.frontends.interactive.engine import Engine, OpeningError
 from kaa.frontends.interactive.event_presenter import EventPresenter
-from kaa.frontends.interactive.login import session
 from kaa.frontends.interactive.login.dialogs import KeyDialog, WayDialog
 from kaa.frontends.interactive.selectors.lists import words_first
 from kaa.frontends.interactive.ui_context import UIContext
@@ -15,7 +20,8 @@ from kaa.tui.components.select_list import SelectItem
 
 if TYPE_CHECKING:
     from kaa.llm.models.verification import KeyVerdict
-    from kaa.shell.logins import LoginOption, Method
+    from kaa.shell.logins import LoginOption, Logins, Method
+
 
 _WAYS = {
     "browser": ("in the browser", "here; from another machine, paste an address"),
@@ -64,7 +70,7 @@ class LoggingIn:
                 find=words_first,
             )
 
-        self._ui.call(session.options, choose)
+        self._ui.call(_login_options, choose)
 
     def logout(self, provider: str = "") -> None:
         """Remove the stored key or login of a provider; one that is not named is chosen from a list."""
@@ -79,14 +85,14 @@ class LoggingIn:
         if provider:
             self._log_out(provider)
         else:
-            self._ui.call(session.stored, choose)
+            self._ui.call(_stored_logins, choose)
 
     def _log_out(self, provider: str) -> None:
         def told(left: str | None) -> None:
             there = f" There is still one in {left}." if left else ""
             self._presenter.show_notice(f"The key or login of {provider} was removed.{there}")
 
-        self._ui.call(lambda engine: session.log_out(engine, provider), told)
+        self._ui.call(lambda engine: _log_out(engine, provider), told)
 
     def _choose_way(self, option: "LoginOption") -> None:
         if len(option.methods) == 1:
@@ -130,7 +136,7 @@ class LoggingIn:
             on_cancel=cancel,
             refresh=self._ui.refresh,
         )
-        login = session.LoginSession(self._ui.main_view.app.reactor.post, dialog)
+        login = _LoginSession(self._ui.main_view.app.reactor.post, dialog)
         self._open(dialog)
         self._ui.call(lambda engine: login.run(engine, provider, way), finished, failed)
 
@@ -165,7 +171,7 @@ class LoggingIn:
 
         self._ui.say(f"asking {provider} whether it knows this key…")
         self._ui.call(
-            lambda engine: session.check_key(engine, provider, key),
+            lambda engine: _check_key(engine, provider, key),
             judge,
             lambda error: self._ask_for_key(provider, str(error)),
         )
@@ -183,7 +189,7 @@ class LoggingIn:
 
     def _keep(self, provider: str, key: str, said: str) -> None:
         self._ui.call(
-            lambda engine: session.keep_key(engine, provider, key),
+            lambda engine: _keep_key(engine, provider, key),
             lambda is_open: self._done(said, is_open=is_open),
         )
 
@@ -200,3 +206,118 @@ class LoggingIn:
 def _facts(option: "LoginOption") -> str:
     """What else a provider is called, and where its key is."""
     return "  ".join(fact for fact in (", ".join(option.products), option.source) if fact)
+
+
+class _LoginView(Protocol):
+    """Who shows a login, in the thread of the user interface."""
+
+    def show_address(self, address: str) -> None:
+        """Have it opened in a browser."""
+        ...
+
+    def show_code(self, address: str, code: str) -> None:
+        """Have the code entered there."""
+        ...
+
+    def complain(self, problem: str) -> None:
+        """What was pasted is of no use."""
+        ...
+
+
+class _LoginSession:
+    """One login in the browser, or with a code (`LoginScreen`). Its methods run in the core's thread.
+
+    Args:
+        post: runs a function in the thread of the user interface.
+    """
+
+    def __init__(self, post: Post, view: _LoginView) -> None:
+        self._post = post
+        self._view = view
+        self._task: asyncio.Task[object] | None = None
+        self._pasted: asyncio.Queue[str] = asyncio.Queue()
+
+    async def run(self, engine: Engine, provider: str, method: Literal["browser", "device"]) -> bool:
+        """Log in. Returns whether a conversation is open, which uses the login from now on.
+
+        Raises:
+            LoginError: it did not come about.
+            ProviderError: the server cannot be reached.
+            CredentialError: the login cannot be kept.
+        """
+        self._task = asyncio.current_task()
+        await _user_logins().log_in(provider, method, self)
+        return await _adopt(engine, provider)
+
+    async def abort(self) -> None:
+        """End it. Nothing is reported then."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def take(self, pasted: str) -> None:
+        """Take what the person pasted."""
+        self._pasted.put_nowait(pasted)
+
+    def show_address(self, address: str) -> None:
+        self._post(lambda: self._view.show_address(address))
+
+    def show_code(self, address: str, code: str) -> None:
+        """Have the code entered there."""
+        self._post(lambda: self._view.show_code(address, code))
+
+    def complain(self, problem: str) -> None:
+        """What was pasted is of no use."""
+        self._post(lambda: self._view.complain(problem))
+
+    async def pasted(self) -> str:
+        """What the person pastes, when that is done."""
+        return await self._pasted.get()
+
+
+def _user_logins() -> "Logins":
+    """The user's keys and logins. Raises as `Logins.of` does."""
+    from kaa.shell.logins import Logins  # lazy: only who logs in needs it
+
+    return Logins.of(os.environ)
+
+
+async def _login_options(_: Engine) -> "Sequence[LoginOption]":
+    """The providers one can log in to."""
+    return await asyncio.to_thread(_user_logins().options)
+
+
+async def _check_key(_: Engine, provider: str, key: str) -> "KeyVerdict":
+    """Whether a provider accepts a key. Raises as `Logins.check_key` does."""
+    return await _user_logins().check_key(provider, key)
+
+
+async def _keep_key(engine: Engine, provider: str, key: str) -> bool:
+    """Keep a key. Returns whether a conversation is open, which uses it from now on."""
+    await asyncio.to_thread(_user_logins().keep_key, provider, key)
+    return await _adopt(engine, provider)
+
+
+async def _log_out(engine: Engine, provider: str) -> str | None:
+    """Forget a key or login. Returns where there is still one. What the conversation uses it goes on using."""
+    left = await asyncio.to_thread(_user_logins().log_out, provider)
+    with suppress(OpeningError):
+        await engine.conversation.models.reload()
+    return left
+
+
+async def _stored_logins(_: Engine) -> Sequence[str]:
+    """The providers that auth.json has something of."""
+    return await asyncio.to_thread(_user_logins().stored)
+
+
+async def _adopt(engine: Engine, provider: str) -> bool:
+    """Let the open conversation use what was just kept. Returns whether there is one."""
+    try:
+        models = engine.conversation.models
+    except OpeningError:
+        return False
+    await models.reload()
+    if models.current.model.provider == provider:
+        with suppress(CommandError):  # it is recorded or replayed, and goes on as it began
+            await models.choose(models.current.name, models.current.thinking)
+    return True
