@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.builtin.patch_edits import replacements
-from kaa.builtin.patch_text import AddFile, DeleteFile, UpdateFile, parse_patch
+from kaa.builtin.patches import AddFile, DeleteFile, UpdateFile, parse_patch, replacements
 from kaa.builtin.replacement import EditError
 from kaa.builtin.text_edit import edit_bytes
 from kaa.session.changed_paths import changed_paths

@@ -10,7 +10,7 @@ PATCH_TOOL: Final = "apply_patch"
 _CHANGING: Final = frozenset({"write", "edit"})
 # `path` is its name in kaa and pi; some models use the other, which kaa's tools take too.
 PATH_NAMES: Final = ("path", "file_path")
-# The lines of a patch that name files; see `kaa.builtin.patch_text`.
+# The lines of a patch that name files; see `kaa.builtin.patches`.
 _NAMING = r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S.*?)\s*$"
 
 

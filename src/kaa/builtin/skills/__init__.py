@@ -1,14 +1,18 @@
 """Skills as an extension: an index in the prompt, the tool `skill`, `/skill:NAME`, `$NAME` in messages, `/skills`."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kaa.builtin.skills.commands import listing, skill_command
 from kaa.builtin.skills.index import SkillIndex
-from kaa.builtin.skills.mentions import SkillMentions
+from kaa.builtin.skills.instructions import instructions
 from kaa.builtin.skills.tool import skill_tool
 from kaa.components.skill import SkillFile
-from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply
+from kaa.core.messages import TextContent, UserMessage
+from kaa.ext.api import CommandContext, ConversationContext, Extension, ExtensionAPI, Reply
 
 if TYPE_CHECKING:
     from kaa.components.agent_definition import AgentDefinition, ModelRole
@@ -39,7 +43,7 @@ def skills_extension(
             api.register_tool(skill_tool(for_model, agents, models), risk="read", title="{name}", lasting=True)
             api.add_prompt_section("skills", index.section)
         api.replace_commands((), [skill_command(file, models) for file in for_user.values()])
-        api.on_user_message(SkillMentions(for_user).attach)
+        api.on_user_message(_SkillMentions(for_user).attach)
 
         async def skills(_arguments: str, _context: CommandContext) -> Reply:
             return Reply(listing(files, problems, index))
@@ -48,3 +52,30 @@ def skills_extension(
         api.register_command("skills", about, skills, argument_hint=None, while_running=True)
 
     return extend
+
+
+# As in Codex.
+_MENTION = re.compile(r"(?<![\w$\\])\$([A-Za-z0-9][A-Za-z0-9:_.-]*[A-Za-z0-9]|[A-Za-z0-9])")
+_MOST_MENTIONED = 5
+
+
+class _SkillMentions:
+    """Takes mentioned skills along with messages.
+
+    Args:
+        skills: those that the user can call, by name.
+    """
+
+    def __init__(self, skills: Mapping[str, SkillFile]) -> None:
+        self._skills = skills
+
+    async def attach(self, message: UserMessage, context: ConversationContext) -> UserMessage | None:
+        """The message with the instructions of the skills that it names. Only what a person writes names skills."""
+        if message.origin != "person" or "$" not in message.text:
+            return None
+        names = [name for name in dict.fromkeys(_MENTION.findall(message.text)) if name in self._skills]
+        if not names:
+            return None
+        added = [TextContent(await instructions(self._skills[name], "", context)) for name in names[:_MOST_MENTIONED]]
+        content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
+        return msgspec.structs.replace(message, content=(*content, *added))

@@ -12,8 +12,7 @@ import msgspec
 
 from kaa.builtin.encoding import detect_encoding
 from kaa.builtin.file_paths import explained, locate, locate_file
-from kaa.builtin.patch_edits import replacements
-from kaa.builtin.patch_text import AddFile, DeleteFile, FileChange, UpdateFile, parse_patch
+from kaa.builtin.patches import AddFile, DeleteFile, FileChange, UpdateFile, parse_patch, replacements
 from kaa.builtin.replacement import EditError
 from kaa.builtin.tools.whole_files import removal
 from kaa.core.messages import Json, TextContent
