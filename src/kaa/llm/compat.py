@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.llm.rendering import JsonObject
 
 ThinkingFormat = Literal[
     "openai",
@@ -253,3 +254,13 @@ def laid_over(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str,
         if isinstance(value, dict) and isinstance(under, dict):
             joined[name] = {**under, **value}
     return joined
+
+
+def routing_fields(compat: Compat) -> JsonObject:
+    """Return fields for the vendors that a router may use: https://openrouter.ai/docs/guides/routing/provider-selection."""
+    routing: JsonObject = {}
+    if compat.open_router_routing:
+        routing["provider"] = compat.open_router_routing
+    if compat.vercel_gateway_routing:
+        routing["providerOptions"] = {"gateway": compat.vercel_gateway_routing}
+    return routing

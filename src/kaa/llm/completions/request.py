@@ -22,7 +22,7 @@ from kaa.core.messages import (
 )
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.cache_marks import cache_mark, marked_positions
-from kaa.llm.compat import Compat
+from kaa.llm.compat import Compat, routing_fields
 from kaa.llm.completions.reasoning_details import unsealed
 from kaa.llm.handoff import (
     joined_text,
@@ -35,7 +35,6 @@ from kaa.llm.handoff import (
 )
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
-from kaa.llm.routing import routing_fields
 from kaa.llm.thinking_levels import USUAL_EFFORTS
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint

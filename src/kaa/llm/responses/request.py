@@ -23,6 +23,7 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.provider import TOOL_SEARCH, Model, Request, ThinkingLevel, ToolSchema
+from kaa.llm.compat import routing_fields
 from kaa.llm.deferral import deferred_tools
 from kaa.llm.handoff import (
     joined_text,
@@ -36,7 +37,6 @@ from kaa.llm.handoff import (
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
 from kaa.llm.responses import tool_search
-from kaa.llm.routing import routing_fields
 from kaa.llm.thinking_levels import USUAL_EFFORTS, ThinkingLevels
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import AuthStyle, Endpoint
