@@ -356,6 +356,7 @@ _IN_DIRECTORY = {
 _LIKE_A_CONVERSATION = (["mcp", "serve"], ["agents", "start"], ["agents", "detached"])
 
 
+_SHORTEST_SLIP = 5  # `next` and `text` are no slips of `ext`
 _OTHER_COMMANDS = frozenset(("auth", "demo", "login", "logout", "models", "plan", "sessions", "stats"))
 
 
@@ -401,6 +402,15 @@ def _run_command(arguments: Sequence[str]) -> int | None:
         case [word] if word in _IN_DIRECTORY and arguments[:2] not in _LIKE_A_CONVERSATION:
             main_of_project: Callable[[Sequence[str], str], int] = import_module(_IN_DIRECTORY[word]).main
             return main_of_project(arguments[1:], _directory())
+        case [word] if len(word) >= _SHORTEST_SLIP and word.isascii() and word.isalpha() and word.islower():
+            from kaa.frontends.command_words import misspelled
+
+            if meant := misspelled(arguments, _OTHER_COMMANDS.union(_IN_DIRECTORY)):
+                return _refuse(
+                    f"there is no command {word!r}: did you mean {meant}? (To send this as a message: kaa --"
+                    f" {' '.join(arguments)})",
+                    arguments,
+                )
     return None
 
 

@@ -36,6 +36,39 @@ def test_other_commands_say_where_options_belong(kaa: Kaa, arguments: tuple[str,
     assert f"-- {word} …" in finished.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("wortrees",), "worktrees"),
+        (("wroktrees", "diff", "feat"), "worktrees"),
+        (("doctr",), "doctor"),
+        (("sesions", "list"), "sessions"),
+        (("model", "--all"), "models"),
+    ],
+)
+def test_a_misspelled_command_is_no_message(kaa: Kaa, arguments: tuple[str, ...], meant: str) -> None:
+    with ModelServer([say("Yes.")]) as server:
+        kaa.use(server, "openai-completions")
+
+        finished = kaa.run(*arguments)
+
+    assert finished.code == 2
+    assert finished.err.startswith(f"kaa: there is no command {arguments[0]!r}: did you mean {meant}? ")
+    assert f"kaa -- {' '.join(arguments)}" in finished.err
+    assert server.requests == []
+
+
+@pytest.mark.usefixtures("full_access")
+@pytest.mark.parametrize("words", [("model", "the", "domain"), ("next",), ("--", "doctr"), ("Doctr",), ("doc",)])
+def test_other_words_are_messages(kaa: Kaa, words: tuple[str, ...]) -> None:
+    with ModelServer([say("Yes.")] * 3) as server:
+        kaa.use(server, "openai-completions")
+
+        kaa.run(*words)
+
+    assert server.requests
+
+
 @pytest.mark.usefixtures("full_access")
 @pytest.mark.parametrize("before", [("--no-git", "--"), ("-p", "--no-git"), ("--no-git", "-p")])
 @pytest.mark.parametrize("words", [("worktrees", "list"), ("plan", "run")])

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Collection, Sequence
 
+_SHORTEST_SLIP = 5
 _TAKE_THE_OPTIONS_OF_KAA = (["plan", "run"], ["mcp", "serve"], ["agents", "start"])
 
 
@@ -74,3 +75,23 @@ def _is_first_message(arguments: Sequence[str], parser: argparse.ArgumentParser)
     except Exception:  # noqa: BLE001 - whatever is wrong with the options is told when all arguments are parsed
         return False
     return not unknown and bool(parsed.messages == [arguments[-1]])
+
+
+def misspelled(arguments: Sequence[str], words: Collection[str]) -> str:
+    """Return the command that the first argument is one letter away from; empty for none.
+
+    With further words, the name of a command without its last letter may begin a sentence: `model the domain`.
+    """
+    word, *rest = arguments
+    near = sorted(one for one in words if min(len(word), len(one)) >= _SHORTEST_SLIP and _is_slip(word, one))
+    if rest and not rest[0].startswith("-"):
+        near = [one for one in near if word != one[:-1]]
+    return near[0] if near else ""
+
+
+def _is_slip(word: str, other: str) -> bool:
+    """Whether two words differ in one letter: another one, one more, one less, or two that are exchanged."""
+    start = next((at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+    one, two = word[start:], other[start:]
+    exchanged = one[:2] == two[:2][::-1] and one[2:] == two[2:]
+    return word != other and (one[1:] == two[1:] or one[1:] == two or one == two[1:] or exchanged)

@@ -430,6 +430,8 @@ def test_an_id_with_a_colon_is_no_thinking_level(home: Path, query: str, name: s
         (_ANTHROPIC, "claude-opsu-4-5", "did you mean anthropic/claude-opus-4-5 or"),
         (_OPENAI, "opsu", "needs its provider: box/opsu"),
         ({}, "gemini-3-flsh", "did you mean google/gemini-3"),
+        ({}, "opneai/gpt-5", "there is no provider 'opneai': did you mean openai"),
+        ({}, "antropic/x", "did you mean anthropic? If not, write box/antropic/x"),
     ],
 )
 def test_a_slip_is_not_sent_to_the_only_server(home: Path, environ: dict[str, str], query: str, reason: str) -> None:
@@ -478,7 +480,14 @@ def test_a_slip_is_not_sent_to_the_only_server(home: Path, environ: dict[str, st
         ),
         *("gpt-9", "claude-opus-9", "gpt-5", "sonnet", "model.gguf", "magistral", "qwq", "kimi-k2", "glm4", "falcon3"),
         *("vicuna", "wizardcoder", "zephyr", "olmo2", "cogito", "exaone", "hermes3", "orca-mini", "dolphin-mixtral"),
-        *("/models/qwen.gguf", "Qwen/Qwen3-8B", "unsloth/gemma-3-4b-it-GGUF:Q4_K_M", "gpt2", "ministral-3"),
+        *(
+            "/models/qwen.gguf",
+            "Qwen/Qwen3-8B",
+            "unsloth/gemma-3-4b-it-GGUF:Q4_K_M",
+            "gpt2",
+            "meta-llama/Llama-3.3-70B",
+            "ministral-3",
+        ),
     ],
 )
 def test_other_names_are_the_only_server_s(home: Path, query: str) -> None:

@@ -26,6 +26,7 @@ _NAMES_MEANT = 3
 _CLOSED = ("anthropic", "openai", "google", "xai")
 # On other servers `phi3:mini` is a model, and no slip of `phi3:minimal`.
 _LEVEL_SLIP = 0.75
+_PROVIDER_SLIP = 0.75  # `Qwen/Qwen3-8B` and `unsloth/gemma` are models of a server
 
 
 class UnclearError(Exception):
@@ -129,6 +130,12 @@ class Lookup:
         Raises:
             UnclearError: it is.
         """
+        prefix, slash, _ = query.partition("/")
+        if slash and (close := close_names(prefix.lower(), self._providers, cutoff=_PROVIDER_SLIP)):
+            raise UnclearError(
+                f"there is no provider {prefix!r}: did you mean {' or '.join(close)}? If not, write"
+                f" {server.name}/{query}"
+            )
         listed = server.knows_its_models
         vendors = [self._providers[name] for name in _CLOSED if name in self._providers]
         vendors = [vendor for vendor in vendors if vendor.official and (listed or self._is_usable(vendor))]
