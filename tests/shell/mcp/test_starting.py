@@ -1,14 +1,17 @@
 """A server's program is the one that its entry means, and no shim that obeys files of the project."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from kaa.mcp.errors import ServerGoneError
 from kaa.shell.home import Home
+from kaa.shell.mcp.code import UnknownCodeError
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.describing import described
 from kaa.shell.mcp.place import Place
-from kaa.shell.mcp.starting import start_program
+from kaa.shell.mcp.starting import code_to_admit, start_program
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.loops import in_loop
 
@@ -47,3 +50,20 @@ async def test_a_shim_without_a_version_in_the_home_is_not_started(tmp_path: Pat
 
     with pytest.raises(ServerGoneError, match="obeys files of the project"):
         await _said(tmp_path, str(tmp_path / ".asdf/shims/acme"))
+
+
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_what_is_refused_whatever_the_user_says_is_not_asked_about(tmp_path: Path, sandbox: bool) -> None:
+    script = tmp_path / "project" / "server.mjs"
+    script.parent.mkdir()
+    script.write_text("process.exit()\n")
+    place = Place(Home(tmp_path / "kaa"), {"HOME": str(tmp_path)}, str(script.parent), SandboxOptions)
+    entry = ServerEntry(command="node", args=(str(script),), sandbox=sandbox)
+    server = ConfiguredServer("one", entry, Source("/file", "user"), "digest")
+
+    with nullcontext() if sandbox else pytest.raises(UnknownCodeError, match="it runs without a sandbox, and commands"):
+        assert str(script) in code_to_admit(server, place)
+
+    told = described(server, place)
+    assert ("It runs without a sandbox, with your rights." in told) is not sandbox
+    assert ("In its own sandbox" in told) is sandbox

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
@@ -12,13 +12,14 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.telling import configured
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
-from kaa.shell.mcp.code import UnknownCodeError, code_of
+from kaa.shell.mcp.code import UnknownCodeError
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.here import server_named
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.describing import described, described_code
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.starting import code_to_admit
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.tui.sanitize import sanitize
 
@@ -72,9 +73,9 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     return _asked(parsed, text, f"Use the changed tools of {server.name}?", lambda: approvals.accept(server, manifest))
 
 
-def _code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
+def _code_of(server: ConfiguredServer, place: Place) -> Mapping[str, str]:
     try:
-        return code_of(server, place) if server.entry.command else {}
+        return code_to_admit(server, place) if server.entry.command else {}
     except (VariableError, UnknownCodeError) as error:
         raise CodeError(f"MCP server {server.name} cannot be approved: {error}") from error
 

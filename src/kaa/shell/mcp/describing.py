@@ -57,7 +57,10 @@ def described(server: ConfiguredServer, place: Place) -> str:
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
         lines += [f"with the variable: {one}" for one in variables_set(entry)]
         sentences = permissions_of(entry, place.project).sentences or ("read no file of yours and connect to nothing",)
-        lines += [f"In its own sandbox, it can {sentence}." for sentence in sentences]
+        if entry.sandbox and not place.is_full_access():
+            lines += [f"In its own sandbox, it can {sentence}." for sentence in sentences]
+        else:
+            lines += ["It runs without a sandbox, with your rights."]
         lines += _readable(server, place)
     names = sorted({name for text in entry.texts for name in variables_in(text)})
     lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []

@@ -124,9 +124,9 @@ class ServerMaker:
             return described(one, self._place(root))
 
         def executed() -> Mapping[str, str]:
-            from kaa.shell.mcp.code import code_of  # lazy, as above: a start of kaa starts no server
+            from kaa.shell.mcp.starting import code_to_admit  # lazy, as above: a start of kaa starts no server
 
-            return code_of(one, self._place(root))
+            return code_to_admit(one, self._place(root))
 
         tell = partial(changed, one.name)
         executes = executed if one.entry.command else None

@@ -16,7 +16,7 @@ from kaa.host.shims import leads_to_shim
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
 from kaa.shell.mcp.approvals import ApprovalRecordsError
-from kaa.shell.mcp.code import CodeChangedError, code_of
+from kaa.shell.mcp.code import CodeChangedError, UnknownCodeError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.outside_programs import file_named_outside
@@ -220,6 +220,22 @@ def _hindrance(
     """What kept a server from its work, and what to do; empty if nothing is known."""
     kept = hindrance_of(server, place.project, place.user_home, data, blocked, said)
     return kept or (way_back(server, said) if leaves else "")
+
+
+def code_to_admit(server: ConfiguredServer, place: Place) -> Mapping[str, str]:
+    """Return what the user is asked about before a server starts: what it executes and commands can write.
+
+    Raises:
+        UnknownCodeError: that cannot be known, or the server would be refused whatever the user said.
+        OSError: something of it cannot be read.
+    """
+    code = code_of(server, place)
+    if not server.entry.sandbox and not place.is_full_access():
+        try:
+            _refuse_writable(CommandLine.of(server, place), place, code)
+        except ServerGoneError as error:
+            raise UnknownCodeError(str(error)) from error
+    return code
 
 
 def _refuse_writable(line: CommandLine, place: Place, admitted: Mapping[str, str]) -> None:
