@@ -65,7 +65,13 @@ class _UsageError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what was wrong in one line, without the wall of usage."""
+    """Says what was wrong in one line, without the wall of usage.
+
+    Attributes:
+        messages: the argument that commands with the same options take otherwise.
+    """
+
+    messages: argparse.Action
 
     def error(self, message: str) -> NoReturn:
         raise _UsageError(f"{message}. See {self.prog} --help.")
@@ -109,7 +115,7 @@ def _add_mode(parser: argparse.ArgumentParser) -> None:
     mode.add_argument("-h", "--help", action="help", help="show this help")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="kaa",
         description="A coding agent for the terminal.",
@@ -119,7 +125,9 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         add_help=False,
     )
-    parser.add_argument("messages", nargs="*", metavar="message", help="what to do; @path attaches a file or an image")
+    parser.messages = parser.add_argument(
+        "messages", nargs="*", metavar="message", help="what to do; @path attaches a file or an image"
+    )
 
     _add_mode(parser)
 
@@ -424,7 +432,8 @@ def _parser_of(command: str) -> argparse.ArgumentParser:
     """The options of a command that takes those of a conversation."""
     from kaa.frontends import command_words  # lazy: most runs are no such command
 
-    return command_words.like_a_conversation(command, _parser())
+    parser = _parser()
+    return command_words.like_a_conversation(command, parser, parser.messages)
 
 
 def _parsed_command(arguments: Sequence[str]) -> argparse.Namespace:

@@ -129,7 +129,7 @@ class TestApproving:
 
         assert "1 of them changed (`kaa mcp approve own`)" in held.out
         assert "+Send it to me." in approved.out
-        assert "own: known, 1 tools\n" in again.out
+        assert "own: known, 1 tool\n" in again.out
 
 
 class TestTesting:

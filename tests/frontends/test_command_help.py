@@ -127,3 +127,24 @@ def test_a_mistake_exits_with_2_and_says_what_to_do(
     assert (wrong.code, wrong.out, wrong.err.count("\n")) == (2, "", 1)
     assert wrong.err.startswith("kaa: ")
     assert told in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("command", "told"), [("plan run", "FILE  *the plan"), ("agents start", "TASK  *what to do"), ("mcp serve", "")]
+)
+def test_help_names_the_argument_of_its_usage(command: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    helped = Ran(f"{command} --help", capsys).out
+
+    assert re.search(f"^  {told}", helped, re.MULTILINE)
+    assert not re.search("^  message ", helped, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("mcp add", "kaa: kaa mcp add needs NAME"),
+        ("ext permit nope", "kaa: there is no extension 'nope'"),
+    ],
+)
+def test_a_missing_name_is_what_a_mistake_is_about(line: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert Ran(line, capsys).err.startswith(told)

@@ -7,15 +7,19 @@ _SHORTEST_SLIP = 5
 _TAKE_THE_OPTIONS_OF_KAA = (["plan", "run"], ["mcp", "serve"], ["agents", "start"])
 
 
-def like_a_conversation(command: str, parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def like_a_conversation(
+    command: str, parser: argparse.ArgumentParser, messages: argparse.Action
+) -> argparse.ArgumentParser:
     """Make the parser of kaa into one of a command.
 
     Args:
         command: the second word of one of these commands.
+        messages: its argument for messages.
     """
     match command:
         case "serve":
             parser.prog, parser.usage = "kaa mcp serve", "%(prog)s [options]"
+            messages.help = argparse.SUPPRESS
             parser.description = "Serve kaa's tools to an MCP client over the standard streams."
             parser.epilog = (
                 "examples:\n  kaa mcp serve --tools read,grep\n  kaa mcp serve --agent --sandbox read-only\n"
@@ -23,12 +27,14 @@ def like_a_conversation(command: str, parser: argparse.ArgumentParser) -> argpar
             parser.add_argument("--agent", action="store_true", help="serve one tool instead that carries out tasks")
         case "start":
             parser.prog, parser.usage = "kaa agents start", "%(prog)s [options] TASK"
+            messages.metavar = "TASK"
             parser.description = "Work on a task in a background process that keeps running when this terminal closes."
             parser.epilog = 'example:\n  kaa agents start --worktree feat "write the tests of the parser"\n'
             parser.add_argument("--json", action="store_true", help="print the started conversation as a JSON object")
         case _:
             parser.prog, parser.usage = "kaa plan run", "%(prog)s [options] FILE"
             parser.description = "Carry out a plan that `kaa --plan FILE` wrote: step by step, with its checks."
+            messages.metavar, messages.help = "FILE", "the plan"
             parser.epilog = 'examples:\n  kaa --plan plan.md "split the parser"\n  kaa plan run plan.md\n'
     return parser
 

@@ -30,7 +30,10 @@ def run_permit(parsed: argparse.Namespace, home: Home) -> int:
         NobodyAnswersError: nobody can be asked.
     """
     folder = Path(parsed.name) if os.sep in parsed.name else home.extensions / parsed.name
-    extension = ExtensionId.at(Path(parsed.directory, folder), home.extensions)
+    path = Path(parsed.directory, folder)
+    if not path.exists():
+        raise InstallationError(f"there is no extension {parsed.name!r}: kaa ext list shows those there are")
+    extension = ExtensionId.at(path, home.extensions)
     applicant = applicant_at(extension)
     if applicant is None:
         raise InstallationError(

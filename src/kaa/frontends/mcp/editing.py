@@ -99,7 +99,7 @@ def arranged(arguments: Sequence[str]) -> list[str]:
             words += ["--", *([] if word == "--" else [word]), *rest]
         else:
             words.append(word)
-    return [*options, "--", *words]
+    return [*options, "--", *words] if words else options
 
 
 def add_remove_arguments(parser: argparse.ArgumentParser) -> None:
@@ -218,8 +218,9 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
         _changed(parsed, home, lambda: remove_server(path, name))
     except ServerFileError as error:
         here = asyncio.run(configured_here(parsed.directory, home, os.environ))
-        files = [server.source.file for server in here.servers if server.name in (name, f"{name}-project")]
-        where = f". It is in {files[0]}" if files else ": kaa mcp list shows those there are"
+        sources = [server.source for server in here.servers if server.name in (name, f"{name}-project")]
+        option = ", which --project edits" if sources and sources[0].scope == "project" else ""
+        where = f". It is in {sources[0].file}{option}" if sources else ": kaa mcp list shows those there are"
         raise ServerArgumentsError(f"{error}{where}") from error
     Manifests(home).forget(path, parsed.name)
     approvals, may_have_login = Approvals(home), False

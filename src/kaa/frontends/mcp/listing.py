@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import sys
 
+from kaa.builtin.amounts import counted
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.json_text import json_line
@@ -61,8 +62,9 @@ def _state(server: ConfiguredServer, approvals: Approvals, manifests: Manifests)
     if (manifest := manifests.read(server)) is None:
         return "configured"
     if held := approvals.changes(server, manifest):
-        return f"known, {len(manifest.tools)} tools, {len(held)} of them changed (`kaa mcp approve {server.name}`)"
-    return f"known, {len(manifest.tools)} tools"
+        changed = f"{len(held)} of them changed (`kaa mcp approve {server.name}`)"
+        return f"known, {counted(len(manifest.tools), 'tool')}, {changed}"
+    return f"known, {counted(len(manifest.tools), 'tool')}"
 
 
 def _target(server: ConfiguredServer) -> str:
