@@ -4,6 +4,7 @@ The same for every tier. Paths in a layout exist and are real: no part of them i
 """
 
 import contextlib
+import functools
 import glob
 import os
 import sys
@@ -84,11 +85,9 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         writable += _opened(gits, (*writable, *real_directories([policy.temporary])))
     expansion = Expansion()
     hidden, shown = concealment(policy, expansion)
-    protected = [
-        *_protected_names(projects),
-        *_protected_in_repositories(gits, projects, policy.git_writable),
-        *own_code(),
-    ]
+    code = tuple(own_code())
+    names, awaited = _top_names(projects, policy.git_writable)
+    protected = [*names, *_protected_in_repositories(gits, projects, policy.git_writable), *code]
     protected += filter(os.path.exists, (*policy.executed, *named_paths(gits, projects, home)))
     protected += _protected_by_kind(projects)
     if policy.own:  # also when the whole home is the project
@@ -117,10 +116,10 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         writable=_unique(writable),
         protected=_unique(path for path in map(os.path.realpath, protected) if _is_inside_any(path, writable)),
         hidden=hidden,
-        readable=_unique([*projects, *listed, *shown, _modules(), *own_code(), *proven]),
+        readable=_unique([*projects, *listed, *shown, _modules(), *code, *proven]),
         carved=carved,
         whole=whole,
-        awaited=_unique(path for path in _top_names(projects, policy.git_writable) if not os.path.lexists(path)),
+        awaited=_unique(awaited),
         shared=lent,
         repositories=own,
         worktrees=_unique(one.entry for path in own for one in repositories.worktrees(path) if one.leads_back),
@@ -139,6 +138,8 @@ def _shared(
     parents = (parent for pattern in above for parent in expansion.directories(pattern))
     kept_out = (*hidden, *policy.hidden, *parents, os.path.realpath(policy.cache))
     for folder, path in policy.shared:
+        if not os.path.isdir(path):  # most of them
+            continue
         real = os.path.realpath(path)
         if not os.path.isdir(real) or is_below_any(real, closed) or listing.hides(real):
             continue
@@ -291,14 +292,25 @@ def _opened(gits: Iterable[repositories.Repository], untrusted: tuple[str, ...])
     return [path for git in proven for path in git.directories if not is_below_any(path, untrusted)]
 
 
-def _protected_names(projects: Iterable[str]) -> Iterator[str]:
-    return filter(os.path.exists, _top_names(projects, git_writable=True))
+def _top_names(projects: Iterable[str], git_writable: bool) -> tuple[list[str], list[str]]:
+    """Paths of the names that are protected at the top of projects: those that exist, and those at which nothing is.
 
-
-def _top_names(projects: Iterable[str], git_writable: bool) -> Iterator[str]:
-    """Paths of the names that are protected at the top of projects, whether they exist or not."""
-    names = PROTECTED_NAMES if git_writable else (*PROTECTED_NAMES, ".git")
-    return (os.path.join(project, name) for project in projects for name in names)
+    A `.git` that may be written is not awaited.
+    """
+    there, awaited = [], []
+    for project in projects:
+        try:
+            listed = frozenset(map(str.casefold, os.listdir(project)))  # on some file systems .VSCODE is .vscode
+        except OSError:
+            listed = None
+        for name in PROTECTED_NAMES if git_writable else (*PROTECTED_NAMES, ".git"):
+            path = f"{project}/{name}"
+            if (listed is None or name.casefold() in listed) and os.path.lexists(path):
+                if name != ".git" and os.path.exists(path):
+                    there.append(path)
+            else:
+                awaited.append(path)
+    return there, awaited
 
 
 def _protected_by_kind(projects: Iterable[str]) -> Iterator[str]:
@@ -341,6 +353,7 @@ def own_code() -> Iterator[str]:
             yield os.path.realpath(path)
 
 
+@functools.cache
 def _modules() -> str:
     """Where we are loaded from: beside kaa there may be what it needs."""
     path = os.path.realpath(__file__)

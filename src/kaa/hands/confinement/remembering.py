@@ -10,21 +10,15 @@ import stat
 import time
 from collections.abc import Iterable
 
+from kaa.hands.confinement import kernel
+from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.expansion import Expansion
 from kaa.hands.confinement.layout import concealment
-from kaa.hands.mount_table import mount_points
 from kaa.hands.policy import Policy
 
 # What the kernel sets times of changes by: what changes after a reading has the same time or a later one.
 _COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE, linux/time.h
 _SECOND_NS = 1_000_000_000
-# File systems of this machine with times of changes that can be relied upon; network and FUSE file systems are not.
-_RELIABLE = frozenset(
-    (
-        *("bcachefs", "btrfs", "devtmpfs", "ext2", "ext3", "ext4", "f2fs", "overlay"),
-        *("ramfs", "rootfs", "tmpfs", "xfs", "zfs"),
-    )
-)
 _MAX_LINKS = 40  # on the way to one thing, as the kernel follows them
 
 _State = tuple[int, int, int]
@@ -77,10 +71,14 @@ class RememberedConcealment:
 
     def _is_reliable(self, device: int, path: str) -> bool:
         if device not in self._reliable:
-            above = [
-                kind for point, kind in mount_points() if path == point or path.startswith(point.rstrip("/") + "/")
-            ]
-            self._reliable[device] = bool(above) and above[-1] in _RELIABLE
+            try:
+                descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    self._reliable[device] = kernel.has_times_of_this_machine(descriptor)
+                finally:
+                    os.close(descriptor)
+            except (OSError, ConfinementError):
+                return False
         return self._reliable[device]
 
 

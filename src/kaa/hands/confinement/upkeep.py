@@ -3,14 +3,13 @@
 import contextlib
 import os
 from collections.abc import Iterable
-from io import FileIO
 from typing import TYPE_CHECKING
 
 from kaa.hands.confinement.expansion import fits
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.remembering import RememberedConcealment
-from kaa.hands.confinement.view import SlotView, ancestors, host_sockets, is_replaced
+from kaa.hands.confinement.view import HostSockets, SlotView, ancestors, is_replaced
 from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
@@ -31,11 +30,11 @@ class Upkeep:
         view: as it was built.
         writable: directories in which files are replaced often.
         masks: to hide with.
-        sockets: the host's /proc/net/unix, opened in the host's network namespace.
+        sockets: of the host, listed in its network namespace.
     """
 
     def __init__(
-        self, policy: Policy, view: SlotView, writable: tuple[str, ...], masks: Masks, sockets: FileIO
+        self, policy: Policy, view: SlotView, writable: tuple[str, ...], masks: Masks, sockets: HostSockets
     ) -> None:
         self._policy = policy
         self._kinds = {step.target: step.kind for step in view.steps}
@@ -56,7 +55,7 @@ class Upkeep:
         Raises:
             OSError: something cannot be hidden.
         """
-        self._hide((*self._concealment.hidden(), *host_sockets(self._sockets)))
+        self._hide((*self._concealment.hidden(), *self._sockets.find()))
 
     def hide_again(self) -> None:
         """Hide what was replaced in writable directories, or came there. Quick: 2 us for each path.
@@ -103,7 +102,8 @@ class Upkeep:
 def _reaches(pattern: str, directory: str) -> bool:
     """Whether a pattern can match something in a directory."""
     parts, above = pattern.split("/"), directory.split("/")
-    return len(parts) > len(above) and all(map(fits, above, parts))
+    # The last part first: most patterns have the same beginning, the home.
+    return len(parts) > len(above) and all(map(fits, reversed(above), reversed(parts[: len(above)])))
 
 
 def _identity(path: str) -> tuple[int, int]:

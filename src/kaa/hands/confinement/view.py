@@ -134,20 +134,34 @@ def open_sockets() -> FileIO:
     return FileIO("/proc/net/unix")
 
 
-def host_sockets(table: FileIO) -> list[str]:
+class HostSockets:
     """Unix sockets that can be found in the file system. Whoever listens there is outside, if the list is the host's.
 
-    proc(5): `Num RefCount Protocol Flags Type St Inode Path`.
+    Args:
+        table: the list.
     """
-    table.seek(0)
-    found: dict[str, None] = {}
-    for line in table.readall().splitlines():
-        fields = line.split(None, 7)
-        if len(fields) == 8 and fields[7].startswith(b"/"):
-            path = os.path.realpath(os.fsdecode(fields[7]))
-            if _is_socket(path):
-                found[path] = None
-    return list(found)
+
+    def __init__(self, table: FileIO) -> None:
+        self._table = table
+        self._real: dict[tuple[bytes, bytes], str] = {}  # by number and path, as long as a socket is there
+
+    def find(self) -> list[str]:
+        """Real paths of those that are there now.
+
+        proc(5): `Num RefCount Protocol Flags Type St Inode Path`.
+        """
+        self._table.seek(0)
+        lines = (line.split(None, 7) for line in self._table.readall().splitlines() if b"/" in line)
+        names = [(fields[6], fields[7]) for fields in lines if len(fields) == 8 and fields[7].startswith(b"/")]
+        self._real = {name: path for name in names if (path := self._place(name))}
+        return list(dict.fromkeys(self._real.values()))
+
+    def _place(self, name: tuple[bytes, bytes]) -> str:
+        known = self._real.get(name)
+        if known is not None and _is_socket(known):
+            return known
+        path = os.path.realpath(os.fsdecode(name[1]))
+        return path if _is_socket(path) else ""
 
 
 def _replace(policy: Policy, layout: Layout, wanted: dict[str, ViewStep]) -> None:

@@ -29,15 +29,10 @@ _MARGIN_NS = 20_000_000  # the clock of files lags, by a tick of the kernel
 _CLOCKS_PART_NS = 200_000_000  # as much as the clock of files was set, and not only slewed, in between
 _MAX_ENTRIES = 4096  # of a directory, with those below
 
-# linux/magic.h: ext2 to ext4, XFS, btrfs, tmpfs, F2FS, overlayfs. Their times are of this machine's clock; what others
-# say is that of a server, or nothing.
-_LOCAL = frozenset({0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0xF2F52010, 0x794C7630})
-
 # linux/stat.h: struct statx
 _STATX_BYTES = 256
 _BASIC_STATS, _BIRTH = 0x7FF, 0x800
 _NO_FOLLOW, _NO_AUTOMOUNT = 0x100, 0x800
-_STATFS_BYTES = 256  # 120 on both architectures
 
 Identity: TypeAlias = tuple[int, int]  # device and inode
 
@@ -201,14 +196,8 @@ def _birth(directory: int, name: str) -> _Birth | None:
     flags = _NO_FOLLOW | _NO_AUTOMOUNT
     kernel.call("statx", directory, os.fsencode(name), flags, _BASIC_STATS | _BIRTH, ctypes.addressof(memory))
     read = memory.raw
-    if not int.from_bytes(read[:4], "little") & _BIRTH or not _is_local(directory):
+    if not int.from_bytes(read[:4], "little") & _BIRTH or not kernel.has_times_of_this_machine(directory):
         return None
     fields = ((16, 20), (28, 30), (80, 88), (88, 92))
     links, mode, seconds, part = (int.from_bytes(read[at:end], "little") for at, end in fields)
     return _Birth(mode, links, seconds * 1_000_000_000 + part)
-
-
-def _is_local(directory: int) -> bool:
-    memory = ctypes.create_string_buffer(_STATFS_BYTES)
-    kernel.call("fstatfs", directory, ctypes.addressof(memory))
-    return int.from_bytes(memory.raw[:4], "little") in _LOCAL  # f_type is a long
