@@ -731,6 +731,24 @@ def test_many_directories_of_an_earlier_run_hide_nothing(
     assert brain.check() == {"src/pkg/conf/.envrc": "src/pkg/conf/.envrc.kaa-blocked"}
 
 
+def test_a_few_directories_in_each_of_many_runs_hide_nothing(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _few_directories(monkeypatch, 64)
+    (project / "src" / "pkg" / "conf").mkdir(parents=True)
+    for run in range(10):
+        brain = start()
+        _many_directories(project / f"d{run}", 7)
+        brain.check()
+        brain.hang_up()
+    brain = start(begins=False)
+    assert [path for path in brain.ask("check")["unchecked"] if not path.endswith(".kaa-blocked")] == []
+
+    _write(project / "src" / "pkg" / "conf" / ".envrc", "evil")
+
+    assert brain.check() == {"src/pkg/conf/.envrc": "src/pkg/conf/.envrc.kaa-blocked"}
+
+
 def test_the_users_many_directories_are_told_at_each_start_and_stay(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1569,24 +1587,33 @@ def test_empty_directories_of_an_earlier_run_hide_nothing(
     assert file.read_text() == "mine"
 
 
-@pytest.mark.parametrize("place", ["worktrees", "modules", "lfs"])
+@pytest.mark.parametrize(
+    ("place", "ending"),
+    [
+        *(("worktrees", ""), ("modules", ""), ("lfs", "")),
+        *(("worktrees", ".kaa-blocked"), ("modules", ".kaa-blocked-a.lock"), ("lfs", ".kaa-blocked")),
+    ],
+)
 def test_harmless_files_of_an_earlier_run_hide_nothing_of_a_submodule(
-    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, place: str
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, place: str, ending: str
 ) -> None:
     _few_items(monkeypatch, read=16)
     git = _repository(project / ".git")
     module = _repository(git / "modules" / "m", "[user]\n\tname = a\n")
     (module / "hooks" / "h").write_text("mine")
-    for run in range(6):
+    for run in range(10 if ending else 6):
         brain = start(git_writable=True, begins=False)
         unchecked = brain.ask("check")["unchecked"]
         assert [path for path in unchecked if ".kaa-blocked" not in path] == []
         for number in range(8):
-            fake = git / place / f"a{run}{number}"
+            fake = git / place / f"a{run}{number}{ending}"
+            stage = _stage_for(fake)
             for name in ("objects", "refs"):
-                (fake / name).mkdir(parents=True)
+                (stage / name).mkdir(parents=True)
             for name in ("config", "config.worktree", "BISECT_START", "BISECT_TERMS", "HEAD"):
-                (fake / name).touch()
+                (stage / name).touch()
+            fake.parent.mkdir(exist_ok=True)
+            stage.rename(fake)
         brain.check()
         brain.hang_up()
     brain = start(git_writable=True)
@@ -1642,7 +1669,7 @@ def test_what_is_too_much_among_worktrees_and_submodules_is_not_kept_there(
 
     found = brain.check()
 
-    assert found[f".git/{kind}/w3"] == ".git/w3.kaa-blocked"
+    assert found[f".git/{kind}/w3"] == ".git/w3.kaa-blocked.lock"
 
 
 def test_a_link_among_worktrees_is_not_kept_there(project: Path, start: Callable[..., Brain]) -> None:
@@ -1727,6 +1754,27 @@ def test_directories_in_a_repository_from_earlier_runs_hide_no_link(
     (git / "logs" / "refs" / "heads" / "z" / "main").symlink_to("/home/me/.bashrc")
 
     assert list(brain.check()) == [".git/logs/refs/heads/z/main"]
+
+
+@pytest.mark.parametrize("ending", ["", ".kaa-blocked"])
+def test_a_few_directories_in_each_of_many_runs_hide_no_link(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    _few_directories(monkeypatch, 64)
+    git = _repository(project / ".git")
+    (git / "logs" / "refs" / "heads" / "z" / "z").mkdir(parents=True)
+    for run in range(10):
+        brain = start(git_writable=True, begins=False)
+        unchecked = brain.ask("check")["unchecked"]
+        assert [path for path in unchecked if not path.endswith(".kaa-blocked.lock")] == []
+        _many_directories(git / "logs" / f"{run}{ending}", 7)
+        brain.check()
+        brain.hang_up()
+    brain = start(git_writable=True)
+
+    (git / "logs" / "refs" / "heads" / "z" / "z" / "main").symlink_to("/home/me/.bashrc")
+
+    assert list(brain.check()) == [".git/logs/refs/heads/z/z/main"]
 
 
 def test_the_users_many_directories_in_a_repository_are_told_at_each_start_and_stay(

@@ -199,7 +199,8 @@ class GuardedDirectories:
         """
         remaining, last = deque([start]), deque[Directory]()
         takes_in, count, gone = self._takes_in(), 0, set[Directory]()
-        left = _MAX_DIRECTORIES_READ if takes_in else max(_MAX_WITH_NEW - self._known_count, _MAX_NEW)
+        few = min(_MAX_NEW, max(_MAX_DIRECTORIES_READ - self._known_count, 0))
+        left = _MAX_DIRECTORIES_READ if takes_in else max(_MAX_WITH_NEW - self._known_count, few)
         while remaining or last:
             directory = (remaining or last).popleft()
             if takes_in or directory not in self._known:

@@ -15,12 +15,12 @@ from kaa.hands.git_names import is_trial
 from kaa.hands.guard.items import (
     DEEP_GIT_DIRECTORY,
     GIT_LINK,
-    KEPT_MARK,
     UNCHECKED_GIT_DIRECTORIES,
     GuardedItem,
     Items,
     Plain,
     Watch,
+    is_out_of_use,
     too_much,
 )
 
@@ -82,8 +82,8 @@ def has_part_of_bare(names: Iterable[str]) -> bool:
 class Walk:
     """Which directories of a repository are looked through for links, and of the repositories in it.
 
-    Commands may add directories until there are `_MAX_WITH_NEW`, and a few in a repository that has more. That is less
-    than what is looked through at a start, so only what the user has can be too much then.
+    Commands may add directories until there are `_MAX_WITH_NEW`, and a few in a repository that has more, as long as
+    all of them are looked through at a start. So only what the user has can be too much then.
 
     Args:
         former: the walk when everything was accepted last; None if there was none.
@@ -99,8 +99,9 @@ class Walk:
         self.takes_in = takes_in
         self.found: set[str] = set()
         self._known = former.found if former is not None and not takes_in else frozenset[str]()
-        others = sum(KEPT_MARK not in path for path in self._known)
-        self.most = _MAX_DIRECTORIES if takes_in else max(_MAX_WITH_NEW - others, _MAX_NEW)
+        others = sum(not is_out_of_use(path) for path in self._known)
+        few = min(_MAX_NEW, max(_MAX_DIRECTORIES - others, 0))
+        self.most = _MAX_DIRECTORIES if takes_in else max(_MAX_WITH_NEW - others, few)
         self._cut_off: set[_Part] = set()  # of which nobody knows what is new
         self._was_cut_off = former._cut_off if former is not None else frozenset[_Part]()
 
@@ -119,7 +120,7 @@ class Walk:
         Returns:
             Of the directories on the way, the first one that is new; None if nobody knows which are.
         """
-        part = _Part(git, is_growing, KEPT_MARK in path)
+        part = _Part(git, is_growing, is_out_of_use(path))
         if self.takes_in:
             self._cut_off.add(part)
             return path
@@ -209,7 +210,7 @@ def _note_links_in(
 
 def _put_off(paths: Iterable[str], pending: deque[str], last: deque[str]) -> None:
     for path in paths:
-        (last if KEPT_MARK in path else pending).append(path)
+        (last if is_out_of_use(path) else pending).append(path)
 
 
 def _with_those_above(path: str) -> Iterator[str]:

@@ -24,6 +24,8 @@ MAX_DEPTH = 16  # of one guarded directory, of which so many are open at a time
 _MAX_EXCHANGES = 16  # of a file for a link and back, while one is opened
 _EXCHANGED = (errno.ELOOP, errno.EINVAL, errno.ENXIO)
 KEPT_MARK = ".kaa-blocked"
+# Git uses each directory in these, whatever its name is.
+CONTAINERS = frozenset(("worktrees", "modules"))
 _MAX_KEPT_BYTES = 224  # of a name, with room for what makes it another
 _KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?(\.lock)?")
 
@@ -83,7 +85,7 @@ class GuardedItem(NamedTuple):
     @property
     def ending(self) -> str:
         """Of the name under which it is kept: git takes no name with this one for a branch whose log it would write."""
-        return NO_BRANCH if self.reason in (GIT_LINK, DEEP_GIT_DIRECTORY, UNCHECKED_GIT_DIRECTORIES) else ""
+        return NO_BRANCH if self.reason in _OF_GIT_DATA else ""
 
     @property
     def is_unread(self) -> bool:
@@ -128,6 +130,8 @@ NO_BRANCH = ".lock"  # how no part of a branch's name may end (git-check-ref-for
 GIT_LINK = "git would write or read other files through it"
 DEEP_GIT_DIRECTORY = "it is deeper in a repository than can be checked for links"
 UNCHECKED_GIT_DIRECTORIES = "it is in a repository with more directories than can be checked for links"
+CROWDED_REPOSITORY = "it is in a repository with more of what git obeys than can be checked"
+_OF_GIT_DATA = (GIT_LINK, DEEP_GIT_DIRECTORY, UNCHECKED_GIT_DIRECTORIES, CROWDED_REPOSITORY)
 PROTECTED_REASON = "other programs execute or obey it when the project is opened"
 TOO_MUCH = frozenset({"too much"})  # there is more than can be checked
 NOTED = frozenset({"noted"})
@@ -164,6 +168,15 @@ def kept_part(path: str) -> str | None:
     names = path.split("/")
     kept = (at for at, name in enumerate(names, 1) if is_kept_name(name))
     return next(("/".join(names[:at]) for at in kept), None)
+
+
+def is_out_of_use(path: str) -> bool:
+    """Whether something in a git directory is in what was moved away, under a name that git does not use.
+
+    Commands can give such names, too; among worktrees and submodules, git uses each.
+    """
+    kept = kept_part(path)
+    return kept is not None and kept.endswith(NO_BRANCH) and os.path.basename(os.path.dirname(kept)) not in CONTAINERS
 
 
 def kept_names(name: str, ending: str = "") -> Iterator[str]:

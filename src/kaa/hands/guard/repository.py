@@ -20,6 +20,7 @@ from kaa.hands.git_names import is_data, is_info, is_state
 from kaa.hands.git_state import NOTES, STATE, Judge, max_bytes
 from kaa.hands.guard.git_directory import GitDirectory, Walk, is_store, looks_bare, note_all_links
 from kaa.hands.guard.items import (
+    CROWDED_REPOSITORY,
     DEEP_GIT_DIRECTORY,
     KEPT_MARK,
     MAX_CONTENT_BYTES,
@@ -43,7 +44,6 @@ UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that
 _MAX_MODULE_DEPTH = 16  # names of submodules have slashes; a `.git` that leads to a deeper one is moved away
 _CONFIGURATIONS = ("config", "config.worktree")
 _INDEX = "index"
-_TOO_MUCH = "it is in a repository with more of what git obeys than can be checked"
 # Where the `.git` of a worktree of kaa's is (`kaa.shell.worktrees.registry`), which commands of a project cannot write.
 # Git writes the `gitdir` of a new one before the `.git` that leads back, and leaves it behind when that is removed.
 _COPY = re.compile(r".*/kaa/worktrees/[^/]+-[0-9a-f]{8}/[^/]+/\.git", re.DOTALL)
@@ -294,10 +294,10 @@ class _Collection:
             self._room.add(place.inside("HEAD"), GuardedItem(frozenset(), ""))
         self._unknown(place)
         self._index(place, work_tree, sha256=sha256)
-        self._worktrees(place._replace(sha256=sha256))
         with self._subdirectory(place.directory, "modules", place.inside("modules")) as modules:
             if modules is not None:
                 self._submodules(place.below(modules, "modules"), place.depth + 1)
+        self._worktrees(place._replace(sha256=sha256))
 
     def _nested(self, place: GitDirectory) -> None:
         """Add a git directory at an unusual place in another one, now or last."""
@@ -309,7 +309,7 @@ class _Collection:
     def _collect_nested(self, place: GitDirectory) -> None:
         if place.depth >= _MAX_MODULE_DEPTH:
             self._items[place.path] = too_much(DEEP_GIT_DIRECTORY)
-        elif self._room.has(place.path, place.directory, ".", _TOO_MUCH):
+        elif self._room.has(place.path, place.directory, ".", CROWDED_REPOSITORY):
             self._collect(place._replace(depth=place.depth + 1, is_module=True, is_worktree=False))
 
     def _executing(self, place: GitDirectory, content: bytes) -> frozenset[str]:
@@ -487,9 +487,14 @@ class _Collection:
                     self._collect(GitDirectory(directory, below.path, depth, is_module=True, absolute=below.absolute))
 
     def _up_to_limit(self, directory: int | None, names: Iterable[str], path: str) -> Iterator[str]:
-        """Names in an open directory as long as there are not too many items; what else is there becomes one."""
-        for name in names:
-            if directory is not None and self._room.has(f"{path}/{name}" if path else name, directory, name, _TOO_MUCH):
+        """Names in an open directory as long as there are not too many items; what else is there becomes one.
+
+        What was moved away comes last.
+        """
+        for name in sorted(names, key=lambda name: KEPT_MARK in name):
+            if directory is not None and self._room.has(
+                f"{path}/{name}" if path else name, directory, name, CROWDED_REPOSITORY
+            ):
                 yield name
 
     @contextlib.contextmanager

@@ -3,7 +3,7 @@
 import os
 import stat
 
-from kaa.hands.guard.items import KEPT_MARK, NOTED, TOO_MUCH, GuardedItem, Items
+from kaa.hands.guard.items import NOTED, TOO_MUCH, GuardedItem, Items
 
 _MAX_READ = 2048  # files of a subject: each takes 50 us, and a directory as long
 _MAX_NEW = 2048  # things of a subject that are looked at besides those that are accepted
@@ -31,8 +31,8 @@ class Room:
         self.items: Items = {}
         self._before = before
         self._takes_in = takes_in
-        others = sum(KEPT_MARK not in path for path in before)
-        self._left = min(_MAX_NEW, max(_MAX_WITH_NEW - others, 0))  # for what is new, while commands run
+        # For what is new, while commands run. What was moved away counts, too: commands can give such names themselves.
+        self._left = min(_MAX_NEW, max(_MAX_WITH_NEW - len(before), 0))
         self._read = 0
         self._accepted: set[str] | None = None  # paths of what is accepted, and of directories above
 

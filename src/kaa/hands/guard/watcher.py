@@ -13,6 +13,7 @@ from kaa.hands.guard.directories import GuardedDirectories
 from kaa.hands.guard.emptying import EmptiedDirectories, files_in
 from kaa.hands.guard.held import TrustedMounts
 from kaa.hands.guard.items import (
+    CONTAINERS,
     MAX_SAVED_BYTES,
     NO_BRANCH,
     PROTECTED_REASON,
@@ -33,8 +34,6 @@ from kaa.hands.guard.users_files import UsersFiles
 from kaa.hands.inotify import Inotify
 from kaa.hands.protected import is_judged_name, is_protected_name
 
-# Git uses each directory in these, whatever its name is.
-_CONTAINERS = frozenset(("worktrees", "modules"))
 _MAX_ROUNDS = 32  # of reading 64 KiB of events each; the kernel's queue is shorter (fs.inotify.max_queued_events)
 
 
@@ -598,7 +597,7 @@ class Guard:
         absolute = os.path.join(subject.path, path).rstrip("/")
         above, _, name = absolute.rpartition("/")
         container, _, kind = os.path.dirname(path).rpartition("/")
-        if subject.is_git and kind in _CONTAINERS and item.content is None:
+        if subject.is_git and kind in CONTAINERS and item.content is None:
             here = RootDirectory("", directory)
             with reach_below(here, os.path.join(subject.name, container).strip("/")) as target:
                 kept, above = move_away(parent, name, item.ending, target), os.path.dirname(above)
