@@ -87,6 +87,37 @@ def test_a_worktree_that_a_command_made_can_be_removed_by_one(local: RunLocal, p
 
 
 @pytest.mark.usefixtures("mounts")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "echo x > since/new",
+        "echo new > since/.gitignore && git -C since add . && git -C since commit -qm x && echo x > since/new",
+        "echo x > since/file",
+        "echo x > since/file && git -C since add file",
+        "echo x > since/file && git -C since update-index --assume-unchanged file",
+        "git -C since checkout -q --detach && git -C since commit -q --allow-empty -m x",
+    ],
+)
+def test_a_worktree_with_something_that_would_be_lost_is_not_free(local: RunLocal, project: Path, change: str) -> None:
+    """The user may have made it since kaa started."""
+    git(project, "init", "-q", "-b", "main")
+    (project / "file").write_text("first")
+    git(project, "add", "file")
+    git(project, "commit", "-q", "-m", "first")
+
+    async def scenario(workspace: LocalWorkspace) -> tuple[bool, bool]:
+        asked = HeldFilesOfGit(workspace)
+        await workspace.run(CommandRequest(["git", "worktree", "add", "-q", "since", "-b", "side"]))
+        before = await asked.can_remove_worktree("since")
+        person = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b"
+        done = await workspace.run(CommandRequest(["sh", "-c", f"{person}; {change}"]))
+        assert done.exit_code == 0
+        return before, await asked.can_remove_worktree("since")
+
+    assert local(scenario, sandbox=SandboxOptions()) == (True, False)
+
+
+@pytest.mark.usefixtures("mounts")
 @pytest.mark.parametrize("attributes", ["", ".git/info/attributes", ".gitattributes"])
 def test_attributes_hide_nothing_of_what_is_accepted(local: RunLocal, repository: Path, attributes: str) -> None:
     _branch(repository, b"export A=1\ntouch CANARY\n")

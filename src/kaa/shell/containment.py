@@ -105,7 +105,8 @@ class Contained:
         """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
 
-        return await HeldFilesOfGit(self._workspace).can_remove_worktree(path)
+        # Without mounts, commands may write what git keeps of all of them.
+        return self.effective and await HeldFilesOfGit(self._workspace).can_remove_worktree(path)
 
     @property
     def _executed(self) -> Sequence[str]:

@@ -21,9 +21,17 @@ _MOST_CHANGED = 2_000  # files that a stash takes
 _MAX_LINES = 5_000  # of a file, to be compared in a moment
 _SHA1_LENGTH = 40
 _MOST_CHECKOUTS = 5  # in one command
-_WRITABLE_WORKTREE = (
-    'place=$(git -C "$1" rev-parse --absolute-git-dir) && [ -w "$place/commondir" ] && [ -w "$1/.git" ]'
-)
+# Commands made it, or the user did since the sandbox was set up. So nothing must be lost with it that no branch has:
+# changes, untracked and ignored files. Its own index may hide changes.
+_FREE_WORKTREE = """
+cd "$1" && place=$(git rev-parse --absolute-git-dir) && [ -w "$place/commondir" ] && [ -w .git ] || exit
+git symbolic-ref -q HEAD && git diff-index --quiet --cached HEAD -- && ! git ls-files --others | grep -q . || exit
+export GIT_INDEX_FILE=$(mktemp -d)/index
+git read-tree HEAD && git update-index --refresh
+free=$?
+rm -rf "$(dirname "$GIT_INDEX_FILE")"
+exit $free
+"""
 _UNWRITABLE = 'cd "$1" || exit; shift; for path; do [ -e "$path" ] && ! [ -w "$path" ] && printf "%s\\0" "$path"; done'
 
 
@@ -98,14 +106,14 @@ class HeldFilesOfGit:
         return HeldFiles(held, "", remedy=f"git stash push{option} -- :/ {' '.join(others)}")
 
     async def can_remove_worktree(self, path: str) -> bool:
-        """Return whether commands may write all that git keeps of a worktree.
+        """Return whether commands may write all that git keeps of a worktree, and nothing would be lost with it.
 
-        The sandbox holds what was there when it was set up, not what a command has made since.
+        The sandbox holds what was there when it was set up, not what has come since.
 
         Args:
             path: of the worktree, as a command names it.
         """
-        request = _quick(["/bin/sh", "-c", _WRITABLE_WORKTREE, "sh", path])
+        request = _quick(["/bin/sh", "-c", _FREE_WORKTREE, "sh", path])
         try:
             return (await self._workspace.run(request)).exit_code == 0
         except OSError:
