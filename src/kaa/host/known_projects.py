@@ -64,6 +64,23 @@ def in_known_project(path: str, environ: Mapping[str, str], project: str, *, add
     return path
 
 
+def way_back(path: str, environ: Mapping[str, str]) -> str:
+    """Say how a path counts as the user's alone again, if commands could write it because a directory was added.
+
+    Args:
+        path: absolute, without symlinks.
+        environ: the user's variables.
+
+    Returns:
+        An independent clause; empty for what is in a project or in no such directory.
+    """
+    added = in_known_project(path, environ, "", added=True)
+    if added is None or in_known_project(path, environ, "") is not None:
+        return ""
+    file = list_of_added(list_of_projects(environ, environ.get("HOME") or os.path.expanduser("~")))
+    return f"{added} was added to a project (--add-dir): look at the file, then remove the line of {added} from {file}"
+
+
 def _known(environ: Mapping[str, str], project: str, *, added: bool) -> _Known:
     home = environ.get("HOME") or os.path.expanduser("~")
     cache, projects = cache_directory(environ, home, project), list_of_projects(environ, home)

@@ -1,14 +1,17 @@
 """Which hooks of the user's run with the user's rights."""
 
+import asyncio
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from kaa.builtin.agent_hooks.listing import listing
 from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.files import hook_file, hooks_part
 from kaa.host.programs import note_writable
+from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.places import Places
 
 ROOT = "/srv/project"
@@ -167,6 +170,80 @@ def test_what_commands_could_write_in_another_project_runs_in_the_sandbox(
 
     assert runs_sandboxed(own("sh ~/other/check.sh"), ROOT)
     assert not runs_sandboxed(own("sh ~/bin/check.sh"), ROOT)
+
+
+def _with_home(home: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A home with a script of a hook in it."""
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    path = home / "dev" / "lib" / "guard"
+    path.parent.mkdir(parents=True)
+    path.write_text(script)
+    path.chmod(0o755)
+    return path
+
+
+def _listed(command: str) -> str:
+    return asyncio.run(listing([own(command)], (), MemoryWorkspace(root=ROOT)))
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("~/dev/lib/guard", "#!/bin/sh\ncat >/dev/null\n"),
+        ("bash ~/dev/lib/guard", "cat >/dev/null\n"),
+        ("/usr/bin/python3 ~/dev/lib/guard", "import json, sys\njson.load(sys.stdin)\n"),
+    ],
+)
+@pytest.mark.parametrize("written", ["in an added directory", "by another name"])
+def test_a_script_that_commands_could_write_elsewhere_runs_in_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, script: str, written: str
+) -> None:
+    guard = _with_home(tmp_path, monkeypatch, script)
+    assert not runs_sandboxed(own(command), ROOT)
+
+    if written == "by another name":
+        (tmp_path / "other").hardlink_to(guard)
+    else:
+        Places.of({}, str(tmp_path), ROOT).note_added([str(guard.parent)])
+    assert runs_sandboxed(own(command), ROOT)
+    told = _listed(command)
+
+    if written == "by another name":
+        assert f"{guard} is a hard link" in told
+        assert f"cp -p {guard} {guard}.new && mv {guard}.new {guard}" in told
+        guard.with_suffix(".new").write_bytes(guard.read_bytes())
+        guard.with_suffix(".new").chmod(0o755)
+        guard.with_suffix(".new").replace(guard)
+    else:
+        listed = tmp_path / ".kaa/agent/projects-added"
+        assert f"remove the line of {guard.parent} from {listed}" in told
+        listed.write_text("")
+    assert not runs_sandboxed(own(command), ROOT)
+
+
+def test_a_script_that_a_package_manager_linked_from_its_store_is_no_hard_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = _with_home(tmp_path, monkeypatch, "#!/bin/sh\ncat >/dev/null\n")
+    (tmp_path / "other").hardlink_to(guard)
+    assert runs_sandboxed(own("~/dev/lib/guard"), ROOT)
+
+    (guard.parent / "pyvenv.cfg").touch()
+
+    assert not runs_sandboxed(own("~/dev/lib/guard"), ROOT)
+
+
+def test_settings_with_another_name_have_a_program_run_in_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".jq").write_text("def x: 1;\n")
+    assert not runs_sandboxed(own("jq -r .x"), ROOT)
+
+    (tmp_path / "other").hardlink_to(tmp_path / ".jq")
+
+    assert runs_sandboxed(own("jq -r .x"), ROOT)
 
 
 @pytest.mark.parametrize(

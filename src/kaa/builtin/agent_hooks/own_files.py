@@ -25,7 +25,7 @@ def imports_from_projects(python: str) -> bool:
 
 
 def is_outside(word: str, root: str) -> bool:
-    """Whether a word is an absolute path that leads through nothing that commands of the model can write."""
+    """Whether a word is an absolute path that leads through nothing that commands of the model can write, or could."""
     path = expanded(word)
     if not os.path.isabs(path) or path.startswith("/proc/") or not {".", ".."}.isdisjoint(path.split("/")):
         return False
@@ -36,6 +36,6 @@ def is_outside(word: str, root: str) -> bool:
         or one.startswith("/proc/")  # an open file, such as behind /dev/fd/0, has whatever somebody writes to it
         or commands_can_write(one)
         or is_below(one, (root,))
-        or in_known_project(one, os.environ, root) is not None
+        or in_known_project(one, os.environ, root, added=True) is not None
         for one in (path, *trail(path))
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kaa.builtin.agent_hooks.own_files import expanded, is_outside
+from kaa.host.hard_links import has_other_name
 from kaa.host.home_settings import obeyed
 from kaa.host.paths import is_below
 from kaa.host.programs import host_programs
@@ -119,7 +120,7 @@ def obeys_only_own(name: str, root: str) -> bool:
         name: of the program.
         root: the directory of the project.
     """
-    return all(is_outside(path, root) for path in obeyed(name, os.environ))
+    return all(is_outside(path, root) and not has_other_name(path) for path in obeyed(name, os.environ))
 
 
 def _is_own_script(program: str, root: str, depth: int) -> bool:

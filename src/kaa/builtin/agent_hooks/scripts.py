@@ -13,6 +13,7 @@ import time
 from kaa.builtin.agent_hooks.own_files import expanded, imports_from_projects, is_outside
 from kaa.builtin.agent_hooks.python_scripts import is_harmless_python
 from kaa.builtin.agent_hooks.shell_scripts import is_harmless_shell
+from kaa.host.hard_links import has_other_name
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import written
 from kaa.host.regular_files import regular
@@ -55,7 +56,7 @@ def is_harmless_script(path: str, interpreter: str, root: str, depth: int = 0) -
         return True
     except OSError:
         return False
-    if not stat.S_ISREG(state.st_mode):
+    if not stat.S_ISREG(state.st_mode) or (state.st_nlink > 1 and has_other_name(real)):
         return False
     version = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
     # What it calls can change as well: a hook is judged several times for each call, but not for longer than that.
