@@ -5,7 +5,7 @@ import os
 import socket
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,9 @@ from kaa.hands.digest import new_digest
 from kaa.hands.files import Files, serve
 from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import Frame, encode
+from tests.support.ordinary import ORDINARY_UID, as_ordinary_user, open_directory
 
+_GROUP = 54399  # of nobody
 _JSON = st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=4) | st.lists(st.text(max_size=3), max_size=2)
 
 
@@ -211,6 +213,70 @@ def test_extended_attributes_stay(tmp_path: Path) -> None:
     write(path, b"new", None)
 
     assert os.getxattr(path, "user.kaa") == b"kept"
+
+
+@pytest.fixture
+def of_a_group() -> Iterator[Path]:
+    """A file of the ordinary user, and of a group that no file of the user's can get."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    with open_directory() as folder:
+        path = folder / "file"
+        path.write_text("old and longer")
+        os.chown(path, ORDINARY_UID, _GROUP)
+        path.chmod(0o664)
+        yield path
+
+
+@pytest.mark.parametrize("refusal", [None, errno.EPERM, errno.EINVAL])  # EINVAL: as in a user namespace
+@pytest.mark.parametrize("data", [b"new", b"new, and a good deal longer", b""])
+def test_a_file_keeps_a_group_that_a_new_one_cannot_have(
+    of_a_group: Path, refusal: int | None, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if refusal is not None:
+
+        def may_not(*_arguments: object) -> None:
+            raise OSError(refusal, os.strerror(refusal))
+
+        monkeypatch.setattr(os, "fchown", may_not)
+    expected = writing.Expectation(new_digest(of_a_group.read_bytes()).hexdigest())
+
+    with as_ordinary_user():
+        write(of_a_group, data, expected)
+        with pytest.raises(writing.FileChangedError):
+            write(of_a_group, b"too late", expected)
+
+    status = of_a_group.stat()
+    assert of_a_group.read_bytes() == data
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (ORDINARY_UID, _GROUP, 0o664)
+    assert os.listdir(of_a_group.parent) == ["file"]
+
+
+def test_a_file_of_another_user_that_is_closed_to_us_is_replaced_by_one_of_ours(of_a_group: Path) -> None:
+    os.chown(of_a_group, 0, 0)
+    of_a_group.chmod(0o644)
+
+    with as_ordinary_user():
+        write(of_a_group, b"new", None)
+
+    assert of_a_group.read_bytes() == b"new"
+    assert of_a_group.stat().st_uid == ORDINARY_UID
+    assert os.listdir(of_a_group.parent) == ["file"]
+
+
+def test_a_disk_without_room_leaves_a_file_that_is_written_in_place_as_it_was(
+    of_a_group: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+
+    with as_ordinary_user(), pytest.raises(OSError, match="No space"):
+        write(of_a_group, b"new, and a good deal longer", None)
+
+    assert of_a_group.read_text() == "old and longer"
+    assert os.listdir(of_a_group.parent) == ["file"]
 
 
 def test_a_program_that_runs_as_its_owner_keeps_that_only_with_its_owner(

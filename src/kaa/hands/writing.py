@@ -1,4 +1,7 @@
-"""Writing a file so that at any moment, crash included, either its old or its new content is there."""
+"""Writing a file so that at any moment, crash included, either its old or its new content is there.
+
+A file whose owner and group a new one cannot have is written in place: meanwhile its new content is beside it, too.
+"""
 
 import contextlib
 import errno
@@ -38,7 +41,9 @@ def write(
 
     The content goes to a new file beside the old one, which takes over its mode, owner and extended attributes and
     then its name. Other names of the same file (hard links) keep the old content. The content is on the disk before it
-    gets the name, so that there is never an empty file; the name follows when the system writes the directory.
+    gets the name, so that there is never an empty file; the name follows when the system writes the directory. If the
+    new file cannot have the owner and group of the old one (a user namespace has one group only), the content goes
+    into the old one, as far as that may be written.
 
     Args:
         path: absolute; no part of it may be a symlink.
@@ -99,12 +104,14 @@ def _replace(place: Place, data: bytes, expected: Expectation | None, new_mode: 
     descriptor = os.open(temporary.name, _NEW, _TEMPORARY_MODE, dir_fd=place.directory)
     try:
         _fill(descriptor, data)
-        _take_over_attributes(descriptor, place, old, new_mode)
+        has_owner = _take_over_attributes(descriptor, place, old, new_mode)
         if executable:
-            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-            os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
+            _make_executable(descriptor)
         os.fsync(descriptor)
-        _exchange(temporary, place, expected)
+        if has_owner or not _overwrite(place, data, expected, executable=executable):
+            _exchange(temporary, place, expected)
+        else:
+            os.unlink(temporary.name, dir_fd=temporary.directory)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary.name, dir_fd=temporary.directory)
@@ -136,20 +143,71 @@ def _fill(descriptor: int, data: bytes) -> None:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
-def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | None, new_mode: int) -> None:
-    """Give the new file what the old one had, as far as we may; without an old one, a mode."""
+def _make_executable(descriptor: int) -> None:
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
+
+
+def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | None, new_mode: int) -> bool:
+    """Give the new file what the old one had, as far as we may; without an old one, a mode.
+
+    Returns:
+        Whether it has the owner and the group.
+    """
     if old is None:
         os.fchmod(descriptor, new_mode)
-        return
+        return True
     mode = stat.S_IMODE(old.st_mode)
     new = os.fstat(descriptor)
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+    has_owner = (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
+    if not has_owner:
         try:
             os.fchown(descriptor, old.st_uid, old.st_gid)
-        except PermissionError:
+            has_owner = True
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.EINVAL):  # EINVAL: the user namespace does not have these
+                raise
             mode &= ~(stat.S_ISUID | stat.S_ISGID)  # it must not run as somebody who does not own it
     _copy_extended_attributes(target, descriptor)
     os.fchmod(descriptor, mode)
+    return has_owner
+
+
+def _overwrite(target: Place, data: bytes, expected: Expectation | None, *, executable: bool) -> bool:
+    """Write into a file that exists; False if it may not be written, runs as its owner, or has other names."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(target.name, flags, dir_fd=target.directory)
+    except OSError:
+        return False
+    try:
+        old = os.fstat(descriptor)
+        refuse_irregular(old)
+        if old.st_mode & (stat.S_ISUID | stat.S_ISGID) or old.st_nlink > 1:
+            return False
+        if expected is not None and _digest_of(descriptor) != expected.digest:
+            raise _changed()
+        if len(data) > old.st_size and hasattr(os, "posix_fallocate"):
+            _make_room(descriptor, len(data))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        _fill(descriptor, data)
+        os.ftruncate(descriptor, len(data))
+        if executable:
+            with contextlib.suppress(PermissionError):
+                _make_executable(descriptor)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _make_room(descriptor: int, size: int) -> None:
+    """Fail before anything is overwritten where the disk has no room."""
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
 
 
 def _copy_extended_attributes(source: Place, descriptor: int) -> None:
@@ -171,7 +229,7 @@ def _exchange(temporary: Place, target: Place, expected: Expectation | None) -> 
         _create(temporary, target)
         return
     if _digest(target) != expected.digest:
-        raise FileChangedError(errno.ESTALE, "The file was changed since it was read")
+        raise _changed()
     _rename(temporary, target)
 
 
@@ -202,9 +260,17 @@ def _rename(temporary: Place, target: Place) -> None:
     os.rename(temporary.name, target.name, src_dir_fd=temporary.directory, dst_dir_fd=target.directory)
 
 
+def _changed() -> FileChangedError:
+    return FileChangedError(errno.ESTALE, "The file was changed since it was read")
+
+
 def _digest(place: Place) -> str:
     with open_regular(place) as (descriptor, _):
-        digest = new_digest()
-        while piece := os.read(descriptor, _READ_BYTES):
-            digest.update(piece)
-        return digest.hexdigest()
+        return _digest_of(descriptor)
+
+
+def _digest_of(descriptor: int) -> str:
+    digest = new_digest()
+    while piece := os.read(descriptor, _READ_BYTES):
+        digest.update(piece)
+    return digest.hexdigest()
