@@ -13,11 +13,10 @@ from kaa.shell.compaction.summarizing import Summarizer
 async def complete(
     extension: str, task: CompletionTask, summarizer: Summarizer, recorder: SessionRecorder
 ) -> Completion:
-    """See `ConversationActions.complete`.
+    """Answer a request of an extension beside the conversation, and note its usage.
 
     Args:
         extension: the name of the extension that asks.
-        task: what it asks.
         summarizer: asks models beside the conversation.
         recorder: notes the usage.
 

@@ -40,16 +40,9 @@ class ActingParts(msgspec.Struct, frozen=True):
     """What extensions act on.
 
     Attributes:
-        agent: of the conversation.
-        models: which model answers.
-        tools: which tools it may call.
-        naming: names the session.
         budgeting: knows its limits.
-        store: the session.
-        recorder: writes into it.
         summarizer: asks models beside the conversation.
         navigation: gives what labels entries of the session.
-        settings: gives those in force.
         flag: gives the options of extensions.
         home: the user's folder.
         project: the directory of the project.
@@ -71,16 +64,13 @@ class ActingParts(msgspec.Struct, frozen=True):
 
 
 class Acting:
-    """What the extensions of one conversation do with it. All calls must come from its event loop.
+    """Does what the extensions of one conversation ask for (`kaa.ext.acting.ConversationActions`).
+
+    All calls must come from its event loop.
 
     Args:
-        parts: what they act on.
         notify: told, in a sentence, of what fails and has no caller.
         unasked: gives what starts runs for extensions; None as long as nothing does.
-        approval_mode: gives the mode of approvals in force.
-
-    Attributes:
-        notify: the same.
     """
 
     def __init__(
@@ -97,17 +87,14 @@ class Acting:
         self._messages = ExtensionMessages(parts.agent)
 
     def send(self, extension: str, text: str, *, steer: bool) -> None:
-        """See `ConversationActions.send` and `steer`."""
         self._messages.send(self._queue(), extension, text, steer=steer)
 
     def when_idle(self, extension: str, work: IdleWork) -> None:
-        """See `ConversationActions.when_idle`."""
         if not callable(work):
             raise CommandError(f"{work!r} is not a function: pass an async function, without calling it")
         self._queue().when_idle(extension, work)
 
     def run_beside(self, extension: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
-        """See `ConversationActions.run_beside`."""
         self._queue().run_beside(self._reporting(extension, work))
 
     async def _reporting(self, extension: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -118,38 +105,32 @@ class Acting:
             self.notify(f"work of extension {extension} failed: {error}")
 
     def session(self, extension: str) -> "ConversationSession":
-        """See `ConversationActions.session`."""
         from kaa.shell.acting.session import ExtensionSession  # lazy, as below: few extensions need it
 
         parts = self._parts
         return ExtensionSession(extension, parts.agent, parts.store, parts.recorder, self._messages, parts.navigation)
 
     def store(self, extension: str, scope: "StoreScope") -> "Store":
-        """See `ConversationActions.store`."""
         from kaa.shell.acting.stores import open_store
 
         parts = self._parts
         return open_store(extension, scope, self.session(extension), parts.home, parts.project)
 
     def settings(self, extension: str, kind: "type[SettingsT]") -> "SettingsT":
-        """See `ConversationActions.settings`."""
         from kaa.shell.acting.settings import converted
 
         return converted(kind, extension, self._parts.settings().extension_settings, self._parts.home.settings)
 
     @property
     def features(self) -> Features:
-        """See `ConversationActions.features`."""
         model = self._parts.agent.model
         return self._parts.settings().features.for_model(model.provider, model.id)
 
     @property
     def verify_commands(self) -> tuple[str, ...]:
-        """See `ConversationActions.verify_commands`."""
         return self._parts.settings().verify
 
     def read_command(self, command: str) -> "CommandReading":
-        """See `ConversationActions.read_command`."""
         from kaa.ext.command_reading import CommandReading  # lazy, as below: it loads the grammar of bash
         from kaa.shell.approvals.grammar import read
         from kaa.shell.approvals.reach import reach
@@ -160,66 +141,52 @@ class Acting:
 
     @property
     def limits(self) -> Sequence[LimitUsage]:
-        """See `ConversationActions.limits`."""
         return self._parts.budgeting.standings()
 
     @property
     def other_files(self) -> OtherFiles:
-        """See `ConversationActions.other_files`."""
         return self._parts.settings().plan.other_files
 
     async def changes(self, since: Since) -> SessionChanges:
-        """See `ConversationActions.changes`."""
         return await self._parts.navigation().changes(since=since)
 
     def flag(self, extension: str, name: str) -> "FlagValue | None":
-        """See `ConversationActions.flag`."""
         return self._parts.flag(extension, name)
 
     @property
     def models(self) -> Models:
-        """See `ConversationActions.models`."""
         return self._parts.models
 
     @property
     def naming(self) -> Naming:
-        """See `ConversationActions.naming`."""
         return self._parts.naming
 
     @property
     def approval_mode(self) -> str:
-        """See `ConversationActions.approval_mode`."""
         return self._approval_mode()
 
     @property
     def active_tools(self) -> tuple[str, ...]:
-        """See `ConversationActions.active_tools`."""
         return self._parts.agent.tool_names
 
     @property
     def deferred_tools(self) -> dict[str, RegisteredTool]:
-        """See `ConversationActions.deferred_tools`."""
         return self._parts.tools.deferred()
 
     def can_call(self, name: str) -> bool:
-        """See `ConversationControl`."""
         tools = self._parts.tools
         return name in self._parts.agent.tool_names or name in tools.deactivated or name in tools.deferred()
 
     def hidden_tool(self, name: str) -> tuple[RegisteredTool, Scope]:
-        """See `ConversationControl`."""
         return self._parts.tools.hidden(name)
 
     def activate_tool(self, name: str) -> None:
-        """See `ConversationActions.activate_tool`."""
         self._parts.tools.activate(name, self._parts.agent)
 
     def deactivate_tool(self, name: str) -> None:
-        """See `ConversationActions.deactivate_tool`."""
         self._parts.tools.deactivate(name, self._parts.agent)
 
     async def complete(self, extension: str, task: "CompletionTask") -> "Completion":
-        """See `ConversationActions.complete`."""
         from kaa.shell.acting.completing import complete
 
         return await complete(extension, task, self._parts.summarizer, self._parts.recorder)

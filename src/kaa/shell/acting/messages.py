@@ -35,11 +35,7 @@ class Unasked(Protocol):
 
 
 class ExtensionMessages:
-    """The messages of all extensions of one conversation.
-
-    Args:
-        agent: gets them.
-    """
+    """The messages of all extensions of one conversation."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -48,7 +44,7 @@ class ExtensionMessages:
         agent.subscribe(self._observe)
 
     def send(self, unasked: Unasked, extension: str, text: str, *, steer: bool) -> None:
-        """See `ConversationActions.send` and `steer`; `unasked` gives the message to the model.
+        """Send a message of an extension; `unasked` gives it to the model.
 
         Raises:
             CommandError: the text is empty, or too many were sent since the last message of the user.

@@ -31,13 +31,10 @@ _MOST_BYTES = 256 * 1024
 
 
 class ExtensionSession:
-    """See `kaa.ext.conversation_session.ConversationSession`.
+    """The session of a conversation as an extension uses it (`ConversationSession`).
 
     Args:
         extension: the name of the extension.
-        agent: of the conversation.
-        store: the session.
-        recorder: writes into it.
         messages: gives the model those of extensions.
         navigation: gives what labels entries.
     """
@@ -59,7 +56,6 @@ class ExtensionSession:
         self._navigation = navigation
 
     def append(self, data: Json, kind: str = "", *, display: "DisplayContent" = "") -> str:
-        """See `ConversationSession.append`."""
         values = _storable(display)
         entry = Custom(
             custom_type=type_of(self._extension, _checked(kind)), data=self._value(data), display=values or None
@@ -73,7 +69,6 @@ class ExtensionSession:
         return entry_id
 
     def note_work(self, kind: str, about: str) -> None:
-        """See `ConversationSession.note_work`."""
         from kaa.session.unfinished import note_work  # lazy: few conversations have such work
 
         note_work(self._store.path, self._store.header.cwd, type_of(self._extension, _checked(kind)), about)
@@ -81,7 +76,6 @@ class ExtensionSession:
     def add_message(
         self, text: str, kind: str = "", *, display: "bool | DisplayContent" = True, details: Json = None
     ) -> None:
-        """See `ConversationSession.add_message`."""
         details = self._value(details)
         if not isinstance(display, bool):
             if not isinstance(details, dict | None):
@@ -97,7 +91,6 @@ class ExtensionSession:
             raise CommandError(str(error)) from error
 
     def entries(self, kind: str | None = None) -> Sequence[OwnEntry]:
-        """See `ConversationSession.entries`."""
         found: list[OwnEntry] = []
         for node in self._store.tree.path():
             entry = read_entry(self._store, node) if node.type == "custom" else None
@@ -110,18 +103,15 @@ class ExtensionSession:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """See `ConversationSession.messages`."""
         return tuple(self._agent.messages)
 
     async def outline(self) -> "Outline":
-        """See `ConversationSession.outline`."""
         from kaa.session.outline import outline  # lazy: few extensions ask
 
         tree = self._store.tree
         return await asyncio.to_thread(outline, self._store, tuple(tree.nodes), tree.leaf)
 
     def label(self, entry_id: str, text: str | None) -> None:
-        """See `ConversationSession.label`."""
         try:
             self._navigation().label(entry_id, text)
         except SessionError as error:

@@ -65,23 +65,19 @@ class FileStore:
         self._file = PrivateFile(path)
 
     async def get(self, key: str, default: Json = None) -> Json:
-        """See `Store.get`."""
         return (await asyncio.to_thread(self._values)).get(_key(key), default)
 
     async def set(self, key: str, value: Json) -> None:
-        """See `Store.set`."""
         kept = _value(key, value)
         await asyncio.to_thread(self._change, lambda values: {**values, key: kept})
 
     async def delete(self, key: str) -> None:
-        """See `Store.delete`."""
         _key(key)
         await asyncio.to_thread(
             self._change, lambda values: {name: value for name, value in values.items() if name != key}
         )
 
     async def keys(self) -> Sequence[str]:
-        """See `Store.keys`."""
         return tuple(await asyncio.to_thread(self._values))
 
     def _values(self) -> dict[str, Json]:
@@ -125,20 +121,16 @@ class SessionValues:
         self._session = session
 
     async def get(self, key: str, default: Json = None) -> Json:
-        """See `Store.get`."""
         return self._values().get(_key(key), default)
 
     async def set(self, key: str, value: Json) -> None:
-        """See `Store.set`."""
         self._append({"key": key, "value": _value(key, value)})
 
     async def delete(self, key: str) -> None:
-        """See `Store.delete`."""
         if _key(key) in self._values():
             self._append({"key": key})
 
     async def keys(self) -> Sequence[str]:
-        """See `Store.keys`."""
         return tuple(self._values())
 
     def _append(self, change: Json) -> None:

@@ -16,7 +16,6 @@ def has_commits(store: SessionStore, nodes: Iterable[Node]) -> bool:
     """Whether a command of git that makes commits succeeded.
 
     Args:
-        store: the session.
         nodes: entries of it.
     """
     called: set[str] = set()

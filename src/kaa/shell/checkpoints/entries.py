@@ -85,11 +85,7 @@ _DECODERS: Mapping[str, msgspec.json.Decoder[_Entry]] = {
 
 
 class CheckpointEntries:
-    """The entries of a session that name change sets, read as they come.
-
-    Args:
-        store: the session.
-    """
+    """The entries of a session that name change sets, read as they come."""
 
     def __init__(self, store: SessionStore) -> None:
         self._store = store

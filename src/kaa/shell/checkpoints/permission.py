@@ -28,7 +28,6 @@ def permission(asker: Asker, notify: Callable[[str], None], folder: Path) -> Per
     part each.
 
     Args:
-        asker: asks.
         notify: tells.
         folder: where the checkpoints of the project are.
     """

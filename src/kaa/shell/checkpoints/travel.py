@@ -28,8 +28,6 @@ class FileTravel:
 
     Args:
         agent: tells how far a restore is.
-        store: the session.
-        recorder: writes into it.
         turns: what was done to files, turn by turn.
     """
 

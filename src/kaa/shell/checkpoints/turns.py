@@ -78,8 +78,6 @@ class TurnCheckpoints:
 
     Args:
         agent: its turns are what checkpoints are taken of.
-        store: the session.
-        recorder: writes into it.
         checkpoints: gives those of this session and project, when they are first needed; None if they are off.
         path_of: the one file that a call of this tool can change, None if it can change anything, "" if nothing.
         in_background: whether something runs in the background that may change files.
@@ -175,7 +173,6 @@ class TurnCheckpoints:
             self._collect()
 
     async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
-        """See `Checkpoints.keeps`."""
         checkpoints = self._made()
         if checkpoints is None:
             return Kept(False)

@@ -34,12 +34,8 @@ class Compacting:
     """Keeps one conversation within the window of its model (`kaa.core.recovery.ContextLimiter`).
 
     Args:
-        agent: goes on from what is left.
-        store: the session.
-        recorder: writes into it.
         summarizer: asks for summaries.
         registry: has the compactors of extensions, and what they want carried over.
-        settings: gives those in force.
         notify: told, in a sentence, what the model does not see any more.
     """
 

@@ -67,7 +67,6 @@ class Condensing:
     """Makes compactions of one session.
 
     Args:
-        store: the session.
         summarizer: asks for summaries.
         registry: has the compactors of extensions, and what they want carried over.
         overhead: tokens of system prompt and tools.

@@ -32,8 +32,6 @@ class ResultShortening:
 
     Args:
         agent: goes on with the shorter results.
-        store: the session.
-        recorder: writes into it.
         registry: has the hooks.
     """
 

@@ -66,7 +66,6 @@ class Summarizer:
         link: the way to the models.
         models: finds others than the one in force.
         store: the session, to read branches from.
-        settings: gives those in force.
     """
 
     def __init__(
@@ -104,7 +103,6 @@ class Summarizer:
 
         Args:
             system: the system prompt.
-            text: the question.
             max_tokens: the most that the answer may have.
             author: who is asked; None for the model in force.
 

@@ -26,7 +26,6 @@ class FallbackModels:
 
     Args:
         agent: whose model is replaced.
-        models: does it.
         chain: the models, as `--model` takes them, in the order in which they are to be tried.
         notify: told, in a sentence, of models of the chain that cannot be used.
         clock: seconds, going up.
@@ -54,7 +53,6 @@ class FallbackModels:
         agent.subscribe(self._observe)
 
     async def take_over(self, error: ProviderError) -> bool:
-        """See `Fallback`."""
         self._heed_choices()
         failed = self._models.in_force
         name = failed.model.qualified_id

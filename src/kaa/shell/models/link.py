@@ -26,7 +26,6 @@ class ModelLink:
     """A model and the way to it.
 
     Args:
-        resolved: the model.
         transport: carries the requests; closed with the link, unless it is borrowed.
         fixed: why no other model can be had over this transport, in a sentence; None if it can.
         farewell: called when the link is closed.
@@ -73,8 +72,6 @@ async def link_session_model(
     Args:
         options: what the user asks for.
         settings: the defaults.
-        context: of the session so far.
-        models: what there is.
         live: the way to servers.
         placeholders: values of this run that a cassette stores by name.
         notify: receives warnings about models that cannot be used, and about unused replies of a cassette.

@@ -17,7 +17,6 @@ def scoped_models(patterns: Iterable[str], models: Sequence[Model]) -> tuple[Sco
     Args:
         patterns: globs on `provider/id` or `id` in any case (`anthropic/*`, `*haiku*`), or what `--model` takes; each
             with `:level` for the thinking level.
-        models: those that can be used.
     """
     found: dict[tuple[str, str], ScopedModel] = {}
     for pattern in patterns:

@@ -35,10 +35,8 @@ class Models:
     """The models of one conversation. All calls must come from its event loop.
 
     Args:
-        agent: asks them.
         recorder: notes switches in the session.
         link: the way to them.
-        registry: knows which there are.
         scope: patterns of the models to cycle through, as `scoped_models` takes them; none for all.
         settings: where choices are kept that the user wants kept.
         wished: how hard the user wants models to think, if the one to begin with cannot.

@@ -31,5 +31,4 @@ class NoTransport:
         """
         raise AuthError(self._reason)
 
-    async def close(self) -> None:
-        """See `Transport`."""
+    async def close(self) -> None: ...

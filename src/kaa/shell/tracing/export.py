@@ -38,7 +38,6 @@ class Tracing:
 
     Args:
         agent: is followed.
-        conversation_id: of the session.
         redact: takes secrets out of what was said; None keeps all of it out of the spans.
         notify: told, in a sentence, at the end, if spans could not be sent.
         exporter: takes the spans; None sends them over OTLP.

@@ -41,8 +41,6 @@ class Spans:
     """Follows one conversation. Give it every request (`sent`, or `aside`) and every event (`observe`).
 
     Args:
-        tracer: makes the spans.
-        conversation_id: of the session.
         redact: takes secrets out of what was said; None keeps all of what was said out of the spans.
     """
 
