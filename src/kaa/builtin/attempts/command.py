@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kaa.builtin.amounts import counted
-from kaa.builtin.attempts.comparing import as_text, best, shown
+from kaa.builtin.amounts import counted, dollars
 from kaa.builtin.attempts.running import NAME, Attempt, in_short, run_attempts
 from kaa.builtin.attempts.wanted import Wanted, wanted_in
+from kaa.builtin.columns import aligned
+from kaa.core.display_values import DisplayValue, Table, Text
 from kaa.ext.api import Choice, Chosen, CommandContext, Reply
 from kaa.ext.errors import CommandError
 from kaa.ext.session_services import WorktreeMerge
@@ -77,14 +78,14 @@ async def _taken(attempts: Sequence[Attempt], wanted: Wanted, context: CommandCo
     context.session.append(
         {"task": wanted.task, "checks": list(wanted.checks), "attempts": msgspec.to_builtins(attempts)},
         _KIND,
-        display=shown(attempts, wanted),
+        display=_comparison(attempts, wanted),
     )
     # Where nobody can be asked, nothing shows display values but JSON.
-    table = "" if context.asker.can_ask else f"{as_text(attempts, wanted)}\n\n"
+    table = "" if context.asker.can_ask else f"{_comparison_as_text(attempts, wanted)}\n\n"
     if not any(one.worktree for one in attempts):
         raise CommandError(f"{table}No attempt changed anything, so there is nothing to apply.")
     if wanted.takes_best:
-        taken = best(attempts, wanted)
+        taken = _best(attempts, wanted)
         if taken is None:
             raise CommandError(f"{table}No attempt passes all checks, so nothing was merged. {_by_hand(attempts)}")
         return Reply(f"{table}{await _merged(taken, None, wanted, context)}\n{_by_hand(attempts, taken)}".rstrip())
@@ -101,7 +102,7 @@ async def _choose(
     attempts: Sequence[Attempt], wanted: Wanted, context: CommandContext
 ) -> tuple[Attempt, WorktreeMerge] | None:
     """Ask which attempt is to be merged. Returns it with what was shown of its merge; None for none."""
-    recommended = best(attempts, wanted)
+    recommended = _best(attempts, wanted)
     ranked = sorted((one for one in attempts if one.worktree), key=lambda one: one is not recommended)
     found = {f"Attempt {one.number}": one for one in ranked}
     facts = {name: in_short(one, wanted).partition(": ")[2] for name, one in found.items()}
@@ -221,3 +222,63 @@ def _by_hand(attempts: Sequence[Attempt], taken: Attempt | None = None) -> str:
     return (
         f"Worktrees that stay: {', '.join(names)}. `kaa worktrees diff NAME`, `merge NAME` and `drop NAME` handle them."
     )
+
+
+_MOST_MESSAGE_CHARACTERS = 400
+_MOST_MISSING_CHARACTERS = 800
+
+
+def _best(attempts: Sequence[Attempt], wanted: Wanted) -> Attempt | None:
+    """The attempt with the smallest changes among those that ended well and pass all checks; None if there is none."""
+    good = [one for one in attempts if one.changes.files and one.state == "done" and one.passed == len(wanted.checks)]
+    return min(
+        good, key=lambda one: (one.changes.added + one.changes.removed, one.changes.files, one.number), default=None
+    )
+
+
+def _comparison(attempts: Sequence[Attempt], wanted: Wanted) -> list[DisplayValue]:
+    """The comparison, for frontends that show display values."""
+    head, *rows = _rows(attempts, wanted)
+    return [Table(tuple(head), tuple(map(tuple, rows))), *(Text(one, "muted") for one in _messages(attempts))]
+
+
+def _comparison_as_text(attempts: Sequence[Attempt], wanted: Wanted) -> str:
+    """The comparison as text."""
+    return "\n".join([*aligned(_rows(attempts, wanted), left=2), "", *_messages(attempts)])
+
+
+def _rows(attempts: Sequence[Attempt], wanted: Wanted) -> list[list[str]]:
+    columns = {
+        "": [str(one.number) for one in attempts],
+        "Ended": [one.state for one in attempts],
+        "Checks": [
+            "-" if one.passed is None or not wanted.checks else f"{one.passed}/{len(wanted.checks)}" for one in attempts
+        ],
+        "Files": [str(one.changes.files) for one in attempts],
+        "Lines": [f"+{one.changes.added} -{one.changes.removed}" for one in attempts],
+        "Tokens": [f"{one.used.tokens:,}" for one in attempts],
+        "Cost": [dollars(None if one.used.unpriced else one.used.cost) for one in attempts],
+        "Time": [f"{one.seconds:.0f} s" for one in attempts],
+    }
+    if wanted.models:
+        columns["Model"] = [one.model for one in attempts]
+    return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
+
+
+def _messages(attempts: Sequence[Attempt]) -> list[str]:
+    """What the attempts say, the checks that do not succeed, and files that no merge takes over."""
+    lines = []
+    for one in attempts:
+        named = one.worktree or one.agent
+        said = _cut(one.message or "(it said nothing)", _MOST_MESSAGE_CHARACTERS)
+        lines.append(f"{one.number}{f' ({named})' if named else ''}: {said}")
+        if one.missing:
+            lines.append(_cut(one.missing, _MOST_MISSING_CHARACTERS))
+        if one.changes.left_out:
+            left_out = f"Not merged, because git ignores or cannot add it: {', '.join(one.changes.left_out)}"
+            lines.append(_cut(left_out, _MOST_MESSAGE_CHARACTERS))
+    return lines
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
