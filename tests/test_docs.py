@@ -30,7 +30,7 @@ from kaa.ext.acting import ConversationActions
 from kaa.ext.api import CompactionRequest, ExtensionAPI, PromptContext, Reply
 from kaa.ext.command_context import CommandControl
 from kaa.ext.loader import load_extension
-from kaa.ext.process.bridge import TERMINAL_NAMES
+from kaa.ext.process.extension import TERMINAL_NAMES
 from kaa.ext.questions import Chosen
 from kaa.frontends import sessions_command
 from kaa.frontends.exit_codes import ExitCode
