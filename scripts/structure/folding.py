@@ -18,8 +18,14 @@ _APART = {
     "kaa.frontends.interactive.* -> kaa.frontends.interactive.ui": "the user interface puts its parts together",
     "kaa.frontends.interactive.transcript.tools.* -> *.by_name": "one renderer for each kind of tool",
     "kaa.builtin.condensing.reporters -> *": "a table that grows",
+    "kaa.builtin.diagnostics.ruff -> *": "one module for each checker",
     "kaa.builtin.masking.batches -> *": "computes from the conversation alone",
+    "kaa.frontends.interactive.dialogs.approval_view -> *": "what there is to read, without the dialog's keys",
+    "kaa.frontends.interactive.navigation.tree_nodes -> *": "arranges entries, without a screen",
     "kaa.frontends.lab.intervals -> *": "statistics, without any lab",
+    "kaa.frontends.lab.variants -> *": "a file's format",
+    "kaa.session.catalogue.database -> *": "hides SQLite",
+    "kaa.tui.selection -> *": "computes what is selected, without a screen",
 }
 
 
