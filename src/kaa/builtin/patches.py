@@ -179,7 +179,6 @@ def replacements(text: str, hunks: Sequence[Hunk]) -> tuple[Replacement, ...]:
 
     Args:
         text: the whole file, not empty.
-        hunks: of one file.
 
     Raises:
         EditError: lines of a hunk are not in the file, or two hunks are about the same lines.

@@ -16,11 +16,7 @@ _LINE_CHARACTERS: Final = 160
 
 
 class McpCommand:
-    """What `/mcp` does.
-
-    Args:
-        host: runs the servers.
-    """
+    """What `/mcp` does."""
 
     def __init__(self, host: McpHost) -> None:
         self._host = host

@@ -38,7 +38,6 @@ class Gateway:
     """What the tool `mcp` does.
 
     Args:
-        host: runs the servers.
         renew: registers the tools that the servers offer now.
     """
 

@@ -141,7 +141,6 @@ class McpHost(Protocol):
         """The server, started if necessary. What must be asked before is asked through `asker`.
 
         Args:
-            asker: asks the user.
             tell: gets lines about a first start that takes long.
             renewed: start it anew if its code changed since it started.
 

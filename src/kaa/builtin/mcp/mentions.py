@@ -33,11 +33,7 @@ _MOST_SUGGESTED = 50
 
 
 class McpMentions:
-    """Takes mentioned resources along with messages, and completes mentions.
-
-    Args:
-        host: runs the servers.
-    """
+    """Takes mentioned resources along with messages, and completes mentions."""
 
     def __init__(self, host: McpHost) -> None:
         self._host = host

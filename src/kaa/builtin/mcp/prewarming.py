@@ -14,11 +14,7 @@ _MOST_CHARACTERS = 400
 
 
 class Prewarming:
-    """Watches replies while they are written.
-
-    Args:
-        host: runs the servers.
-    """
+    """Watches replies while they are written."""
 
     def __init__(self, host: McpHost, tools: McpTools) -> None:
         self._host = host

@@ -21,11 +21,7 @@ _MOST_CHARACTERS = 200
 
 
 class McpPrompts:
-    """The commands for the prompts of all servers, as they are at the moment. What has not changed stays the same.
-
-    Args:
-        host: runs the servers.
-    """
+    """The commands for the prompts of all servers, as they are at the moment. What has not changed stays the same."""
 
     def __init__(self, host: McpHost) -> None:
         self._host = host

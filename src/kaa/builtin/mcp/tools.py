@@ -59,11 +59,7 @@ class McpTool:
 
 
 class McpTools:
-    """The tools of all servers, as they are at the moment. What has not changed stays the same object.
-
-    Args:
-        host: runs the servers.
-    """
+    """The tools of all servers, as they are at the moment. What has not changed stays the same object."""
 
     def __init__(self, host: McpHost) -> None:
         self._host = host
