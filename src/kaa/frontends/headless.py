@@ -83,7 +83,6 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspac
     """Run print or JSON mode.
 
     Args:
-        command_line: what the user asked for.
         workspace: opened already, to be ready when the rest of kaa is.
 
     Returns:

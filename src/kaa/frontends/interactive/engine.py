@@ -54,7 +54,6 @@ class Engine:
     """The conversation on the screen, and the workspace it is about.
 
     Args:
-        command_line: what the user asked for.
         opened: the project, or why it could not be opened.
         reopen: tries it again.
         post: runs a function in the user interface's thread.

@@ -50,7 +50,6 @@ def help_sections(
     """The help, without keys that nothing is bound to.
 
     Args:
-        keymap: the keys in force.
         commands: names, without the slash, and descriptions.
         extended_keys: whether the terminal can send all keys; of an action with several keys, those that an old
             terminal cannot send are left out, and an action with no other is marked.

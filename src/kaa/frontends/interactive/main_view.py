@@ -38,7 +38,6 @@ class Surface(Protocol):
 
     Attributes:
         terminal: of the user.
-        reactor: the loop of this thread.
         on_events: gets what is typed, in batches.
         on_gone: called when the terminal was closed.
         on_copy: takes what was selected with the mouse.
@@ -155,7 +154,6 @@ class MainView:
 
     Args:
         folder: kaa's home.
-        reactor: the loop of this thread.
 
     Attributes:
         app: paints, and hands over what is typed.
@@ -320,11 +318,7 @@ _SHARE_OF_ROWS = 3
 
 
 class _WidgetArea(Display):
-    """Widgets of extensions below each other; what does not fit is left out, and a line says how much.
-
-    Args:
-        context: size and colours.
-    """
+    """Widgets of extensions below each other; what does not fit is left out, and a line says how much."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -87,7 +87,6 @@ class PlainSurface:
 
     Args:
         terminal: of the user; stays in the mode in which it edits lines itself.
-        reactor: the loop of this thread.
         context: the width.
     """
 

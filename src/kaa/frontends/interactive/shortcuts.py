@@ -18,7 +18,6 @@ class Shortcuts:
     """Takes everything that comes from the terminal.
 
     Args:
-        main_view: has the editor and the dialogs.
         actions: what each action does, by id.
         command_actions: gives the same for slash commands that have keys.
         on_focus: the window got or lost the focus.

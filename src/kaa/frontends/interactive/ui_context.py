@@ -14,13 +14,7 @@ ResultT = TypeVar("ResultT")
 class UIContext:
     """Given to every part that works with the core and shows something.
 
-    Args:
-        core: runs the conversation.
-        show_failure: shows an error to the user.
-
     Attributes:
-        core: runs the conversation.
-        show_failure: shows an error to the user.
         lists: opens lists and small questions.
         say: shows a short text above the editor for a few seconds.
         refresh: shows soon what has changed.

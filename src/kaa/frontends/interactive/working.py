@@ -23,7 +23,6 @@ class WorkingLine:
     An answer that streams changes more often than that; the line would be a third of what is written to the terminal.
 
     Args:
-        context: colours and glyphs.
         now: monotonic seconds.
         hint: says how to stop it.
     """

@@ -46,7 +46,6 @@ class RpcSession:
     """The conversation that a client talks with: one at a time, another after a switch.
 
     Args:
-        host: opens conversations.
         hosted: the first one.
         options: what was chosen for it; holds for the next ones too.
         send: writes an object to the client.
@@ -153,7 +152,6 @@ class RpcSession:
         """Begin something. Returns as soon as it is known whether it runs, or was handled.
 
         Args:
-            accept: sends the response.
             place: among what has not begun yet; the first there is what a run that begins belongs to.
 
         Raises:

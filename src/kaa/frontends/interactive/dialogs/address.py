@@ -14,9 +14,7 @@ class AddressDialog(QuestionDialog[Confirmed | Declined | Dismissed]):
     """Shows an address with its host, and opens it after a yes. No is the first answer.
 
     Args:
-        context: colours and keys.
         browse: opens an address in the browser. Returns whether that could be begun.
-        copy: copies a text.
     """
 
     def __init__(

@@ -23,11 +23,7 @@ from kaa.tui.context import Context
 
 
 class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
-    """Asks whether a call may run. A no is taken at once, a yes only when all of the question was on the screen.
-
-    Args:
-        context: colours and keys.
-    """
+    """Asks whether a call may run. A no is taken at once, a yes only when all of the question was on the screen."""
 
     def __init__(self, context: Context, request: Approval, on_answer: Callable[[ApprovalAnswer], None]) -> None:
         self.request = request

@@ -31,7 +31,6 @@ class DialogChoices(Display):
     """A short list of answers.
 
     Args:
-        context: colours and keys.
         proposed: the letter of the one that Enter gives if nothing else is done; the first if it is empty.
     """
 

@@ -38,11 +38,7 @@ _REQUIRED = "(required)"
 
 
 class FormDialog(QuestionDialog[Filled | Declined | Dismissed]):
-    """Takes the values of a form. Nothing is sent before the person chooses to.
-
-    Args:
-        context: colours and keys.
-    """
+    """Takes the values of a form. Nothing is sent before the person chooses to."""
 
     _keys = "Enter changes a value or sends the form, Esc cancels"
 

@@ -19,7 +19,6 @@ def details_of(context: Context, details: str, diff: str = "") -> Callable[[int]
     """Return the body of a dialog that says, with a bullet for each line, what an answer depends on.
 
     Args:
-        context: colours and glyphs.
         details: in lines; an empty one separates what is above it from what is below it.
         diff: a unified diff, which comes last.
     """

@@ -17,11 +17,7 @@ from kaa.tui.sanitize import one_line, squeezed
 
 
 class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
-    """A list of options.
-
-    Args:
-        context: colours and keys.
-    """
+    """A list of options."""
 
     _keys = "Enter chooses, Esc cancels"
 
@@ -48,11 +44,7 @@ class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
 
 
 class ConfirmationDialog(QuestionDialog[Confirmed | Dismissed]):
-    """Asks for a yes. No is the first answer. What only a person may permit must have been on the screen as a whole.
-
-    Args:
-        context: colours and keys.
-    """
+    """Asks for a yes. No is the first answer. What only a person may permit must have been on the screen as a whole."""
 
     def __init__(
         self, context: Context, question: Confirmation, on_answer: Callable[[Confirmed | Dismissed], None]
@@ -79,11 +71,7 @@ class ConfirmationDialog(QuestionDialog[Confirmed | Dismissed]):
 
 
 class TextDialog(QuestionDialog[Entered | Dismissed]):
-    """Takes a text.
-
-    Args:
-        context: colours and keys.
-    """
+    """Takes a text."""
 
     _keys = "Enter sends the text, Esc cancels"
 

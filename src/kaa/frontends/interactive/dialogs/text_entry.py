@@ -13,7 +13,6 @@ class TextEntry(Stack):
     """Asks for a text.
 
     Args:
-        context: colours and keys.
         text: what is there to begin with.
     """
 

@@ -22,7 +22,6 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
     """Asks whether a project may configure and instruct kaa.
 
     Args:
-        context: colours and keys.
         question: what the project has, and what was decided before.
         on_answer: gets the answer; `Dismissed` decides nothing.
     """

@@ -42,10 +42,8 @@ class WayDialog(DialogFrame):
     """Says where the browser is to go, and waits. Changes as the login goes on.
 
     Args:
-        context: colours and keys.
         provider: to whom somebody logs in.
         on_open: opens an address in the browser.
-        on_copy: copies a text.
         on_paste: gets what the person copied from the browser.
         refresh: has the screen painted.
     """

@@ -35,7 +35,6 @@ class LoggingIn:
 
     Args:
         ui: the screen, the core and lists.
-        copy: copies a text.
         open_conversation: tries again to open the conversation that could not be opened without a key.
     """
 

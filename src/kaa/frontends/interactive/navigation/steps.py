@@ -248,7 +248,6 @@ class PlanView:
     """A plan as it is read (`kaa.frontends.interactive.dialogs.frame.Body`).
 
     Args:
-        context: colours and glyphs.
         lead: said above it.
     """
 

@@ -56,7 +56,6 @@ def tree_of(outline: Outline, context: Context, *, shows_times: bool = False) ->
 
     Args:
         outline: the session's.
-        context: colours and glyphs.
         shows_times: whether labels say when they were given.
     """
     roots: list[TreeNode] = []
