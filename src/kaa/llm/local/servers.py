@@ -99,7 +99,6 @@ async def look_around(
     """The servers at their usual places, all asked at once; takes a second at most.
 
     Args:
-        transport: carries the questions.
         environ: the environment variables; `KAA_LOCAL_SERVERS` names the servers to look for, or `none`.
         skip: names that mean something else to the user.
     """

@@ -24,7 +24,6 @@ class WithinWindow:
     """Wraps a provider; see `kaa.core.provider.Provider`.
 
     Args:
-        provider: asks the model.
         truncates: the server cuts off what does not fit, and answers all the same.
     """
 

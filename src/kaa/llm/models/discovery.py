@@ -41,8 +41,6 @@ async def find_model(
 
     Args:
         registry: what there is; learns of servers on this machine.
-        choice: what the user asked for.
-        transport: carries the questions.
         notify: told, in a sentence, of a window that is too small for work.
         look: ask at the usual ports of this machine before saying that there is no model.
 

@@ -18,7 +18,6 @@ class ProviderKeys:
 
     Args:
         store: auth.json.
-        environ: the environment variables.
         models_file: for messages.
         given: keys of this run, by provider, that count before all others.
     """

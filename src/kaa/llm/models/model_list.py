@@ -64,7 +64,6 @@ async def served_models(endpoint: Endpoint, api: str, transport: Transport) -> t
 
     Args:
         api: its wire format.
-        transport: carries the question.
 
     Raises:
         ProviderError: it does not answer, or not with a list of models.

@@ -113,9 +113,6 @@ class _Known:
     """What all who share a registry know: the user's files, servers that were found, and how models are asked.
 
     Args:
-        models_file: describes providers.
-        auth_file: has keys and logins.
-        environ: the environment variables.
         tuning: how the user wants models asked.
     """
 
@@ -179,12 +176,7 @@ class ModelRegistry:
 
     Args:
         home: the user's folder, such as `~/.kaa/agent`, with models.json and auth.json.
-        environ: the environment variables.
-        tuning: how the user wants models asked.
         proxy: URL of the HTTP proxy through which logins are renewed, as `LiveTransport` takes it.
-
-    Attributes:
-        environ: the environment variables.
     """
 
     def __init__(

@@ -29,7 +29,6 @@ async def log_in_with_browser(
     """Log in and return the tokens. Cancelling it ends the login.
 
     Args:
-        config: the client and the server.
         screen: shows the address to open, and takes what is pasted.
         limit_seconds: how long kaa waits for the person.
 

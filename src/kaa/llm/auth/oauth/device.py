@@ -31,7 +31,6 @@ async def log_in_with_device(
     """Log in and return the tokens. Cancelling it ends the login.
 
     Args:
-        config: the client and the server.
         screen: shows the code, and where to enter it.
         sleep: waits for some seconds.
 
