@@ -11,7 +11,6 @@ class ReopenedSession:
     """A session as it was when this was made; another process may go on writing it.
 
     Attributes:
-        tree: all entries and the leaf.
         is_torn: its last line is not whole.
 
     Raises:

@@ -168,7 +168,6 @@ class MemoryStore:
 
     Attributes:
         header: id, directory and time of creation.
-        tree: all entries and the leaf.
         journal: one that notes nothing: there is nothing to come back to.
     """
 

@@ -29,7 +29,6 @@ class FileStore:
     Attributes:
         header: id, directory, time of creation and parent.
         path: where the session is, or will be after the first append.
-        tree: all entries and the leaf.
         journal: what is under way and not yet an entry.
         has_begun: called once when the session has its file, or is closed without one.
     """
