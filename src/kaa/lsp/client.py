@@ -50,8 +50,6 @@ class LanguageClient:
     """The connection to a server.
 
     Args:
-        reader: what the server writes.
-        writer: what the server reads.
         notified: gets the method and the parameters of each notification.
         answer: answers a request of the server, by method and parameters; raises `LookupError` for what it does not
             know.
