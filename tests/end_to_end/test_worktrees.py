@@ -129,13 +129,24 @@ def test_changes_are_listed_merged_and_taken_back(repository: Kaa, server: Model
     assert after["changed"] == "changed\nin the project\n"
     assert git(repository, "diff", "--cached", "--name-only") == ""
     assert re.search(
-        "3 files changed.*, merged, git ignores or cannot add ignored.log", repository.run("worktrees", "list").out
+        "3 files changed.*; merged; git ignores or cannot add ignored.log", repository.run("worktrees", "list").out
     )
     assert "nothing to merge" in repository.run("worktrees", "merge", "--yes", "try").out
     (repository.project / "later").write_text("later\n")
     undone = repository.run("worktrees", "merge", "--undo", "--yes", "try")
     assert undone.code == 0, undone.err
     assert contents(repository.project) == before | {"later": "later\n"}
+
+
+def test_a_diff_in_a_file_is_a_patch_for_git(repository: Kaa, server: ModelServer) -> None:
+    assert "no worktrees of this project" in repository.run("worktrees").out
+    worked(repository, server, r"printf 'caf\351\n' > latin; printf '\0x' > binary")
+
+    done = repository.run_in_shell("$KAA worktrees diff try > patch && git apply patch")
+
+    assert done.code == 0, done.err
+    assert (repository.project / "latin").read_bytes() == b"caf\xe9\n"
+    assert (repository.project / "binary").read_bytes() == b"\0x"
 
 
 def test_what_is_refused_is_an_error_of_the_command(repository: Kaa, server: ModelServer) -> None:

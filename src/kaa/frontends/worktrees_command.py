@@ -5,7 +5,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Coroutine, Sequence
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
@@ -14,7 +14,7 @@ from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.shell.trust.configuration import TrustError
 from kaa.shell.worktrees.registry import Worktree, WorktreeError
-from kaa.shell.worktrees.working import STAT, Worktrees, shortened, users_of
+from kaa.shell.worktrees.working import STAT, Worktrees, readable, shortened, users_of
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.blocked import visible
 
@@ -52,7 +52,9 @@ def enter(name: str, directory: str) -> tuple[str, str] | int:
 
 def _list(parsed: argparse.Namespace, home: Home) -> int:
     worktrees = _worktrees(parsed, home)
-    for worktree in worktrees.registry.all():
+    if not (found := worktrees.registry.all()):
+        _print("no worktrees of this project; `kaa --worktree NAME` creates one")
+    for worktree in found:
         _print(f"{worktree.name}  {_state(worktrees, worktree)}\n    {worktree.directory}")
     return ExitCode.DONE
 
@@ -79,14 +81,18 @@ def _state(worktrees: Worktrees, worktree: Worktree) -> str:
     except WorktreeError as error:
         facts.append(f"cannot be compared: {' '.join(str(error).split())}")
     if users := users_of(worktree.directory):
-        facts.append(f"in use by process {', '.join(map(str, users))}")
-    return ", ".join(facts)
+        facts.append(f"open in process {', '.join(map(str, users))}")
+    return "; ".join(facts)
 
 
 def _diff(parsed: argparse.Namespace, home: Home) -> int:
     worktrees, worktree = _named(parsed, home)
-    _print(_run(worktrees.difference(worktree, *([STAT] if parsed.stat else []))))
-    _name_committed(worktree, _run(worktrees.only_in_commits(worktree)))
+    if parsed.stat or sys.stdout.isatty():
+        _print(readable(_run(worktrees.difference(worktree, *([STAT] if parsed.stat else [])))))
+        _name_committed(worktree, _run(worktrees.only_in_commits(worktree)))
+        return ExitCode.DONE
+    deliver(sys.stdout.buffer, _run(worktrees.patch(worktree)))
+    _name_committed(worktree, _run(worktrees.only_in_commits(worktree)), sys.stderr)
     return ExitCode.DONE
 
 
@@ -100,10 +106,11 @@ def _merge(parsed: argparse.Namespace, home: Home) -> int:
     if merge.is_done and not merge.conflicts:
         _print("there is nothing to merge" if not parsed.undo else "there is nothing to take back")
         return ExitCode.DONE
-    _print(merge.summary)
+    if not merge.conflicts:  # else it counts the marks of conflicts, too
+        _print(merge.summary)
     if parsed.dry_run:
         if merge.conflicts:
-            _print(f"both changed: {', '.join(map(visible, merge.conflicts))}")
+            _print(f"changed here and in the worktree: {', '.join(map(visible, merge.conflicts))}")
         if merge.obstacles:
             _print(f"git ignores or cannot read what this would replace: {shortened(merge.obstacles)}")
         return ExitCode.FAILED if merge.conflicts or merge.obstacles else ExitCode.DONE
@@ -115,11 +122,13 @@ def _merge(parsed: argparse.Namespace, home: Home) -> int:
     return ExitCode.DONE
 
 
-def _name_committed(worktree: Worktree, paths: Sequence[str]) -> None:
+def _name_committed(worktree: Worktree, paths: Sequence[str], stream: TextIO | None = None) -> None:
     if paths:
+        branch, (differ, them) = worktree.branch, ("differs", "that") if len(paths) == 1 else ("differ", "these")
         _print(
-            f"only in commits, `git merge {worktree.branch}` would bring it and `kaa worktrees merge` does not:"
-            f" {shortened(paths)}. `git diff {worktree.start[:12]} {worktree.branch}` shows it"
+            f"{shortened(paths)} {differ} in the commits of {branch}: `git merge {branch}` would bring {them},"
+            f" `kaa worktrees merge` does not. `git diff {worktree.start[:12]} {branch}` shows it",
+            stream,
         )
 
 
@@ -163,8 +172,8 @@ def _run(work: Coroutine[object, object, ResultT]) -> ResultT:
     return asyncio.run(work)
 
 
-def _print(text: str) -> None:
-    deliver(sys.stdout, sanitize(f"{text}\n"))
+def _print(text: str, stream: TextIO | None = None) -> None:
+    deliver(stream or sys.stdout, sanitize(f"{text}\n"))
 
 
 def _name(parser: argparse.ArgumentParser) -> None:
@@ -190,7 +199,9 @@ def _drop_arguments(parser: argparse.ArgumentParser) -> None:
 
 SUBCOMMANDS = {
     "list": Subcommand("list the worktrees of this project", "", lambda _parser: None, _list),
-    "diff": Subcommand("show what changed in one", "feat", _diff_arguments, _diff),
+    "diff": Subcommand(
+        "show what changed in one; in a pipe or a file, a patch for `git apply`", "feat", _diff_arguments, _diff
+    ),
     "merge": Subcommand(
         "take what changed in one over into the project's files", "feat --dry-run", _merge_arguments, _merge
     ),

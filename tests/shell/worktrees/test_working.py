@@ -22,7 +22,7 @@ import pytest
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.worktrees.registry import Change, Worktree, WorktreeError, WorktreeRegistry, checked, this_machine
-from kaa.shell.worktrees.working import Worktrees
+from kaa.shell.worktrees.working import Worktrees, readable
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest
 from tests.support import without_locks
@@ -110,6 +110,24 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in paths}
 
 
+def test_a_patch_has_every_byte_of_text_and_of_binary_files(repository: World, tmp_path: Path) -> None:
+    (repository.project / "latin").write_bytes(b"caf\xe9\n")
+    (repository.project / "icon").write_bytes(bytes(range(256)))
+    repository.git("add", ".")
+    repository.git("commit", "-q", "-m", "second")
+    directory = repository.enter()
+    (directory / "latin").write_bytes(b"caf\xe9 au lait\r\n")
+    (directory / "icon").write_bytes(bytes(reversed(range(256))))
+    (directory / "new").write_bytes(b"\0\n\n")
+
+    (tmp_path / "patch").write_bytes(asyncio.run(repository.worktrees().patch(repository.find())))
+    repository.git("apply", "--whitespace=nowarn", str(tmp_path / "patch"))
+
+    for name in ("latin", "icon", "new"):
+        assert (repository.project / name).read_bytes() == (directory / name).read_bytes()
+    assert r"+caf\xe9 au lait" in readable(repository.diff())
+
+
 def test_more_can_be_merged_later(repository: World) -> None:
     directory = repository.enter()
     append("one\n", directory / "same")
@@ -186,7 +204,7 @@ def test_conflicts_are_named_and_nothing_is_merged(repository: World) -> None:
     (directory / "new").write_text("new\n")
     append("mine\n", repository.project / "same")
 
-    with pytest.raises(WorktreeError, match="both changed same"):
+    with pytest.raises(WorktreeError, match="same changed here and in the worktree"):
         repository.merge()
 
     assert contents(repository.project) == {"same": "same\nmine\n"}
@@ -540,7 +558,7 @@ def test_what_a_kill_left_and_cannot_be_removed_is_told_apart_from_work(reposito
 _ENTER = """
 import asyncio, os, sys
 from kaa.shell.home import Home
-from kaa.shell.worktrees.working import Worktrees
+from kaa.shell.worktrees.working import Worktrees, readable
 
 asyncio.run(Worktrees(os.getcwd(), Home.of(os.environ), os.environ).enter(sys.argv[1]))
 """
@@ -934,7 +952,7 @@ def test_what_attributes_cannot_convert_is_a_file_like_others(repository: World)
     append("theirs\n", directory / "same")
     (directory / "odd.txt").write_text("theirs\n", encoding="utf-16")
 
-    with pytest.raises(WorktreeError, match=r"both changed odd\.txt"):
+    with pytest.raises(WorktreeError, match=r"odd\.txt changed here and in the worktree"):
         repository.merge()
 
     assert (project / "odd.txt").read_bytes() == b"the user's"

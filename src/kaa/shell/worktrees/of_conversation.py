@@ -11,7 +11,7 @@ from kaa.shell.containment import contain
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.shell.worktrees.registry import Worktree, WorktreeError
-from kaa.shell.worktrees.working import Merge, Worktrees
+from kaa.shell.worktrees.working import Merge, Worktrees, readable
 from kaa.workspace.protocol import CommandRequest, Workspace
 
 
@@ -61,8 +61,8 @@ class ConversationWorktrees:
         """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
             if shown is not None:
-                return await worktrees.merge_diff(worktree, _shown(shown))
-            return await worktrees.difference(worktree)
+                return readable(await worktrees.merge_diff(worktree, _shown(shown)))
+            return readable(await worktrees.difference(worktree))
 
     async def preview(self, name: str) -> WorktreeMerge:
         """See `SessionWorktrees`."""

@@ -223,6 +223,21 @@ class Worktrees:
             except TooMuchError:
                 return await _too_long(states.diff(worktree.base, tree, STAT), worktree)
 
+    async def patch(self, worktree: Worktree) -> bytes:
+        """Return what changed in a worktree since it began, for `git apply`: all bytes, also of binary files.
+
+        Raises:
+            WorktreeError: it cannot be compared, or is too long.
+        """
+        async with self._states(worktree) as states:
+            tree = await states.snapshot(worktree.directory, worktree.base)
+            try:
+                text = await states.diff(worktree.base, tree, "--binary")
+            except TooMuchError as error:
+                raise WorktreeError(f"the diff is too long: compare the files in {worktree.directory}") from error
+        end = "\n\n" if "\nGIT binary patch\n" in text else "\n"  # a hunk of a binary file ends with an empty line
+        return f"{text}{end}".encode("utf-8", "surrogateescape") if text else b""
+
     async def standing(self, worktree: Worktree) -> Standing:
         """How a worktree compares with what it began as.
 
@@ -303,7 +318,8 @@ class Worktrees:
             if merge.conflicts:
                 named = ", ".join(map(visible, merge.conflicts))
                 raise WorktreeError(
-                    f"both changed {named}. Nothing was merged: make these files alike in one of both, and repeat it"
+                    f"{named} changed here and in the worktree. Nothing was merged: edit one of the two so that they"
+                    " agree, then merge again"
                 )
             if merge.is_done:
                 return merge
@@ -431,6 +447,11 @@ class Worktrees:
             yield States(workspace, worktree.git_directory)
         finally:
             await workspace.close()
+
+
+def readable(diff: str) -> str:
+    """Return a diff for people: bytes that are no UTF-8 as escapes, with a backslash."""
+    return diff.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def shortened(paths: Sequence[str]) -> str:
