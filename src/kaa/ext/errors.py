@@ -21,6 +21,14 @@ class ExtensionError(Exception):
     """An extension cannot be loaded, or failed where kaa cannot go on without its result."""
 
 
+class UnapprovedError(ExtensionError):
+    """The person has not approved an extension as it is. `remedy`: what to do, a sentence without a full stop."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
 class NameTakenError(ExtensionError):
     """An extension cannot be used together with another one, because both registered the same name."""
 

@@ -27,7 +27,7 @@ from kaa.builtin import (
 from kaa.builtin.agents import agents_extension
 from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.distributions import beside_kaa
-from kaa.ext.errors import ExtensionError, NameTakenError
+from kaa.ext.errors import ExtensionError, NameTakenError, UnapprovedError
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import (
     ExtensionId,
@@ -429,6 +429,9 @@ class LoadedExtensions:
         """
         try:
             code = await self._source(name, may_ask=asks)
+        except UnapprovedError as error:
+            self._settled.add(name)  # said once
+            return f"extension {name} changed. The version that you approved stays loaded: {error.remedy}"
         except ExtensionError as error:
             self._settled.add(name)  # said once
             return f"{error}. Its previous version stays loaded"

@@ -188,7 +188,7 @@ def test_home_as_project_is_warned_of_and_keeps_its_secrets(someone: Arena) -> N
     )
 
     assert report.outcomes == ["ok", "EACCES", "EBUSY"]
-    assert any("home directory is writable" in warning for warning in report.warnings)
+    assert any("write your whole home directory" in warning for warning in report.warnings)
 
 
 def test_sockets_of_daemons_are_hidden(someone: Arena, tier: Tier) -> None:
@@ -634,7 +634,7 @@ def test_skills_of_the_user_in_the_project_cannot_be_changed(someone: Arena, tie
     (skills / "tidy").mkdir(parents=True)
     policy = someone.policy(tier, executed=(str(skills),), obeyed=(str(skills),))
     attempts = (("write", str(skills / "tidy" / "SKILL.md")), ("write", str(someone.project / "new")))
-    told = f"our skills, hooks or settings in {skills} hold for all projects"
+    told = f"kaa uses {skills} in all projects"
 
     if tier == "landlock":
         assert told in someone.probe(policy, *attempts).refused

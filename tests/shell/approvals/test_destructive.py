@@ -15,8 +15,8 @@ def warning(command: str, changed: tuple[str, ...] | None = None) -> str | None:
 @pytest.mark.parametrize(
     ("command", "lost"),
     [
-        ("git reset --hard", "all changes"),
-        ("git -C sub reset --hard HEAD~1", "all changes"),
+        ("git reset --hard", "all uncommitted changes"),
+        ("git -C sub reset --hard HEAD~1", "all uncommitted changes"),
         ("git -c a=b --no-pager clean -fdx", "does not track"),
         ("git checkout -f main", "changes"),
         ("git checkout -- a b", "in a, b"),
@@ -78,7 +78,7 @@ def warning(command: str, changed: tuple[str, ...] | None = None) -> str | None:
         ("ls | xargs -n 1 rm -rf", "what is computed"),
         ("find . -name x -exec rm -rf {} +", "all files it finds"),
         ("sh -c 'cd y; rm -rf x'", "x"),
-        ("bash -lc \"git reset --hard\"", "all changes"),
+        ("bash -lc \"git reset --hard\"", "all uncommitted changes"),
         ("eval rm -rf x", "x"),
         ("sh -c \"sh -c 'rm -rf x'\"", "x"),
         ("command rm -rf x", "x"),

@@ -310,7 +310,7 @@ class TestWhatCanBeUndone:
         stage.commands("rm -rf build", "rm -rf dist")
 
         assert [command for command, _ in stage.ran] == ["rm -rf build", "rm -rf dist"]
-        assert stage.notices == ["rm -rf build: deletes build. kaa does not ask, because /undo restores these files"]
+        assert stage.notices == ["rm -rf build: deletes build; kaa does not ask, because /undo restores these files"]
 
     def test_a_rule_that_denies_it_holds(self) -> None:
         stage = Stage(policy="auto", kept=["build"], deny=["bash: rm"])

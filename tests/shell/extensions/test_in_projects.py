@@ -119,6 +119,20 @@ def test_reloading_asks_about_what_changed(stage: Stage, repository: Path) -> No
     assert "-NAME = 'one'\n+NAME = 'two'" in person.questions[1].diff
 
 
+def test_what_stays_loaded_after_a_no_is_said_in_one_sentence(stage: Stage, repository: Path) -> None:
+    _link(stage, repository)
+    stage.asker = yes_or_no(True, False)
+
+    async def scene(conversation: Conversation) -> set[str]:
+        _write(repository, "two")
+        reply = await conversation.submit("/reload")
+        assert "changed. The version that you approved stays loaded: kaa asks in the terminal" in str(reply)
+        assert "is not loaded" not in str(reply)
+        return await _commands(conversation)
+
+    assert stage.play(scene) == {"one"}
+
+
 def test_a_yes_replaces_no_approval_that_came_meanwhile(stage: Stage, repository: Path) -> None:
     _link(stage, repository)
     stage.asker = yes_or_no(True)

@@ -32,8 +32,8 @@ def establish(
         raise ConfinementError(f"the kernel refused: {error.strerror}") from error
     if is_below_any(os.path.realpath(home), real_directories(policy.writes)):
         confinement.warnings.append(
-            "Your whole home directory is writable for commands, with what programs execute from it when they start,"
-            " such as .bashrc. Better start in the directory of a project."
+            "Commands can write your whole home directory, including files that programs execute when they start, such"
+            " as .bashrc. Start kaa in the directory of a project instead."
         )
     if os.geteuid() == 0 and policy.tier != "none":
         confinement.features["user"] = "root: commands can read the files of all users, except what is hidden"
@@ -51,12 +51,10 @@ def establish(
     if own := _exposed(policy, policy.obeyed):
         if not has_mounts:
             raise ConfinementError(
-                f"your skills, hooks or settings in {own} hold for all projects, and nothing would keep commands from"
-                " changing them: keep them outside the project"
+                f"kaa uses {own} in all projects, and nothing would keep commands from changing it: keep it outside the"
+                " project"
             )
-        confinement.warnings.append(
-            f"Your skills, hooks or settings in {own} hold for all projects: commands cannot change them here."
-        )
+        confinement.warnings.append(f"kaa uses {own} in all projects: commands cannot change it here.")
     return confinement
 
 

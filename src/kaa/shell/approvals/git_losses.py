@@ -14,7 +14,7 @@ def git_loss(rest: Sequence[str | None]) -> Loss | None:
     operands = [word for word in words if word is None or not word.startswith("-")]
     match subcommand:
         case "checkout" | "switch" if "f" in letters or options & {"--force", "--discard-changes"}:
-            return Loss("discards changes that are not committed", "changes")
+            return Loss("discards uncommitted changes", "changes")
         case "checkout":
             return _checkout_loss(words, operands, letters)
         case "restore" if not (options & {"--staged", "-S"}) or options & {"--worktree", "-W"}:
@@ -38,7 +38,7 @@ def _always_lost(
 ) -> Loss | None:
     match subcommand, operands[:1]:
         case "reset", _ if options & {"--hard", "--merge"}:
-            return Loss("discards all changes that are not committed", "changes")
+            return Loss("discards all uncommitted changes", "changes")
         case "clean", _ if "n" not in letters and "--dry-run" not in options:
             kind: LossKind = "repository" if letters & {"x", "X", "e"} or "--exclude" in options else "untracked"
             return Loss("deletes files that git does not track", kind)
@@ -65,7 +65,7 @@ def _checkout_loss(words: Sequence[str | None], operands: Sequence[str | None], 
 def _overwritten(paths: Sequence[str | None]) -> Loss:
     known = tuple(posixpath.normpath(path) for path in paths if path is not None)
     everything = len(known) < len(paths) or any(path in (".", "/") or path.startswith((":", "..")) for path in known)
-    return Loss(f"discards changes that are not committed in {listed(paths)}", "changes", () if everything else known)
+    return Loss(f"discards uncommitted changes in {listed(paths)}", "changes", () if everything else known)
 
 
 def _push_loss(operands: Sequence[str | None], options: set[str], letters: set[str]) -> Loss | None:

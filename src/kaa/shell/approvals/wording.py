@@ -81,7 +81,7 @@ def made_executable(call: JudgedCall) -> tuple[str, ...]:
 def restorable(call: JudgedCall) -> str:
     """Why a command that destroys something runs without a question."""
     what = "; ".join(loss.sentence for loss in call.restorable)
-    return f"{call.title}: {what}. kaa does not ask, because /undo restores these files"
+    return f"{call.title}: {what}; kaa does not ask, because /undo restores these files"
 
 
 def exposed(name: str, path: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.distributions import beside_kaa
-from kaa.ext.errors import ExtensionError
+from kaa.ext.errors import ExtensionError, UnapprovedError
 from kaa.ext.linked_code import behind_links
 from kaa.ext.places import ExtensionId, code_files, entry_file, package
 from kaa.host.hard_links import has_other_name
@@ -131,12 +131,15 @@ class ExtensionsInProjects:
                 more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
                 lines.append(f"Its files: {', '.join((*names[:_MOST_NAMED], *more))}. Look at them before you say yes.")
             title = f"Load extension {extension.name} as it is now?"
-            remedy = "You have not approved it as it is: kaa asks in the terminal at the next start, and after /reload"
+            remedy = "kaa asks in the terminal at the next start, and after /reload"
+            unapproved = UnapprovedError(
+                _refusal(extension, project, f"You have not approved it as it is: {remedy}"), remedy
+            )
             try:
                 if not may_ask or not await confirm(self._asker, title, "\n".join(lines), only_person=True, diff=diff):
-                    raise ExtensionError(_refusal(extension, project, remedy))
+                    raise unapproved
             except NobodyToAskError as error:
-                raise ExtensionError(_refusal(extension, project, remedy)) from error
+                raise unapproved from error
             if store.state(files) != state:
                 meanwhile = "It was approved in another window meanwhile: /reload loads it as it is now"
                 raise ExtensionError(_refusal(extension, project, meanwhile))

@@ -425,6 +425,10 @@ def test_what_was_run_already_says_so() -> None:
     assert "Run bash again with more allowed?" in asked.text
     assert "Outside the sandbox: run bash again?" in Asked(was_run=True, escalations=(OUTSIDE,)).text
     assert "from the start" in asked.text
+    edit = Asked(was_run=True, risk="write", tool="edit", escalations=(OUTSIDE,)).text
+    assert "Outside the sandbox: allow edit?" in edit
+    assert "The sandbox blocked it." in edit
+    assert "again" not in edit
 
 
 def test_why_the_answer_before_was_none_is_said() -> None:

@@ -52,6 +52,8 @@ def test_files_that_somebody_else_may_have_changed_are_marked_and_explained() ->
         "~ changed while a command ran: what you or another program wrote there meanwhile goes too. To get it back:"
         " /redo, or /tree and the entry after that command",
     ]
+    redone = " ".join(visible(PlanView(make_context(), plan, "These would be:", is_redo=True).lines(200)))
+    assert "To get it back: /tree and the entry after that command" in redone
 
 
 def test_many_files_are_counted() -> None:

@@ -149,7 +149,8 @@ def _title(request: Approval) -> str:
     if request.server is not None and request.server.host:
         return f"Allow {tool} at {request.server.host}?"
     if OUTSIDE in request.escalations or request.risk == "outside":
-        return f"Outside the sandbox: {f'run {tool} again?' if request.was_run else f'allow {tool}?'}"
+        runs_again = request.was_run and request.risk != "write"
+        return f"Outside the sandbox: {f'run {tool} again?' if runs_again else f'allow {tool}?'}"
     if request.was_run:
         return f"Run {tool} again with more allowed?"
     return f"Step: run {tool}?" if request.stepping else f"Allow {tool}?"

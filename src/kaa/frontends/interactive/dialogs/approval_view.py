@@ -61,8 +61,17 @@ class ApprovalView:
             yield self._said(reason, "text", width, bullet=True)
         if request.only_permits:
             return
-        again = " It ran and was blocked; “Yes” runs it again from the start." if request.was_run else ""
-        if not request.writes_files:
+        again = ""
+        if request.was_run:  # an edit has changed nothing then
+            is_edit = request.risk == "write"
+            again = (
+                " The sandbox blocked it."
+                if is_edit
+                else " It ran and was blocked; “Yes” runs it again from the start."
+            )
+        if request.writes_files:
+            yield self._said("While a command ran, it or you changed this; kaa set the change aside.", "muted", width)
+        else:
             yield self._said(f"{request.tool} {deed(request)}.{again}", "muted", width)
         yield from self._judged(width)
         if request.suggestion is not None:  # a label is cut off on a narrow screen

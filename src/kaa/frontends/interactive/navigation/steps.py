@@ -134,7 +134,7 @@ class NavigationSteps:
         dialog = DialogFrame(
             self._ui.main_view.context,
             title,
-            PlanView(self._ui.main_view.context, plan, lead).lines,
+            PlanView(self._ui.main_view.context, plan, lead, is_redo=request.kind == "redo").lines,
             control,
             "Esc cancels; /redo reverts an undo" if request.kind == "undo" and plan.steps else "Esc cancels",
         )
