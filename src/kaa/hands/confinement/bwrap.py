@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kaa.hands.confinement import canaries
 from kaa.hands.confinement.expected_mounts import Expected, expected
 from kaa.hands.confinement.layout import resolve
-from kaa.hands.confinement.view import HostSockets, SlotView, ViewStep, open_sockets, plan
+from kaa.hands.confinement.view import SlotView, ViewStep, host_sockets, open_sockets, plan
 from kaa.hands.mount_table import mounts
 from kaa.hands.policy import Policy
 
@@ -47,7 +47,7 @@ def bwrap_view(policy: Policy, home: str) -> BwrapView:
     """
     # Canaries of other hands are gone before bwrap gets there, and then it would not start.
     with open_sockets() as table:
-        sockets = [path for path in HostSockets(table).find() if canaries.PREFIX not in path]
+        sockets = [path for path in host_sockets(table) if canaries.PREFIX not in path]
     view = plan(policy, resolve(policy, home), sockets)
     network = ["--unshare-net"] if policy.network == "isolated" else []
     arguments = [

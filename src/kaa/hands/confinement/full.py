@@ -23,7 +23,7 @@ from kaa.hands.confinement.restrictions import (
     ruleset_over_mounts,
 )
 from kaa.hands.confinement.upkeep import Upkeep
-from kaa.hands.confinement.view import HostSockets, SlotView, open_sockets, plan
+from kaa.hands.confinement.view import SlotView, host_sockets, open_sockets, plan
 from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
@@ -209,8 +209,8 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
         OSError: the kernel refused a step.
     """
     layout = resolve(policy, home)
-    sockets = HostSockets(open_sockets())
-    view = plan(policy, layout, sockets.find())
+    sockets = open_sockets()
+    view = plan(policy, layout, host_sockets(sockets))
     with _unreachable_directory(policy) as unreachable:
         namespaces.enter(joined, network=policy.network == "isolated")
         mounts.make_private()

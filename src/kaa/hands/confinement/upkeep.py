@@ -3,13 +3,14 @@
 import contextlib
 import os
 from collections.abc import Iterable
+from io import FileIO
 from typing import TYPE_CHECKING
 
 from kaa.hands.confinement.expansion import fits
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.remembering import RememberedConcealment
-from kaa.hands.confinement.view import HostSockets, SlotView, ancestors, is_replaced
+from kaa.hands.confinement.view import SlotView, ancestors, host_sockets, is_replaced
 from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ class Upkeep:
         view: as it was built.
         writable: directories in which files are replaced often.
         masks: to hide with.
-        sockets: of the host, listed in its network namespace.
+        sockets: the host's /proc/net/unix, opened in the host's network namespace.
     """
 
     def __init__(
-        self, policy: Policy, view: SlotView, writable: tuple[str, ...], masks: Masks, sockets: HostSockets
+        self, policy: Policy, view: SlotView, writable: tuple[str, ...], masks: Masks, sockets: FileIO
     ) -> None:
         self._policy = policy
         self._kinds = {step.target: step.kind for step in view.steps}
@@ -55,7 +56,7 @@ class Upkeep:
         Raises:
             OSError: something cannot be hidden.
         """
-        self._hide((*self._concealment.hidden(), *self._sockets.find()))
+        self._hide((*self._concealment.hidden(), *host_sockets(self._sockets)))
 
     def hide_again(self) -> None:
         """Hide what was replaced in writable directories, or came there. Quick: 2 us for each path.

@@ -134,34 +134,17 @@ def open_sockets() -> FileIO:
     return FileIO("/proc/net/unix")
 
 
-class HostSockets:
+def host_sockets(table: FileIO) -> list[str]:
     """Unix sockets that can be found in the file system. Whoever listens there is outside, if the list is the host's.
 
-    Args:
-        table: the list.
+    proc(5): `Num RefCount Protocol Flags Type St Inode Path`.
     """
-
-    def __init__(self, table: FileIO) -> None:
-        self._table = table
-        self._real: dict[tuple[bytes, bytes], str] = {}  # by number and path, as long as a socket is there
-
-    def find(self) -> list[str]:
-        """Real paths of those that are there now.
-
-        proc(5): `Num RefCount Protocol Flags Type St Inode Path`.
-        """
-        self._table.seek(0)
-        lines = (line.split(None, 7) for line in self._table.readall().splitlines() if b"/" in line)
-        names = [(fields[6], fields[7]) for fields in lines if len(fields) == 8 and fields[7].startswith(b"/")]
-        self._real = {name: path for name in names if (path := self._place(name))}
-        return list(dict.fromkeys(self._real.values()))
-
-    def _place(self, name: tuple[bytes, bytes]) -> str:
-        known = self._real.get(name)
-        if known is not None and _is_socket(known):
-            return known
-        path = os.path.realpath(os.fsdecode(name[1]))
-        return path if _is_socket(path) else ""
+    table.seek(0)
+    lines = (line.split(None, 7) for line in table.readall().splitlines() if b"/" in line)
+    paths = (os.fsdecode(fields[7]) for fields in lines if len(fields) == 8 and fields[7].startswith(b"/"))
+    # Most sockets of others are not there any more, or are hidden, and need not be followed to where they are.
+    real = (os.path.realpath(path) for path in paths if _is_socket(path))
+    return list(dict.fromkeys(path for path in real if _is_socket(path)))
 
 
 def _replace(policy: Policy, layout: Layout, wanted: dict[str, ViewStep]) -> None:
@@ -234,6 +217,6 @@ def ancestors(path: str) -> Iterator[str]:
 
 def _is_socket(path: str) -> bool:
     try:
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
+        return stat.S_ISSOCK(os.stat(path).st_mode)
     except OSError:  # long gone, or of another mount namespace
         return False
