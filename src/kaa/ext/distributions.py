@@ -40,12 +40,26 @@ def _is_environment(folder: Path) -> bool:
 
 
 def _modules_in(folder: Path) -> Iterator[Path]:
-    for file in folder.glob("*.dist-info/entry_points.txt"):
-        with suppress(OSError, UnicodeDecodeError):  # one that is being installed, or damaged
-            for section in _SECTION.findall(file.read_text(encoding="utf-8")):
-                for module in _MODULE.findall(section):
-                    place = folder.joinpath(*module.split("."))
-                    yield from (path for path in (place, place.with_suffix(".py")) if path.exists())
+    for text in _entry_points(folder):
+        for section in _SECTION.findall(text):
+            for module in _MODULE.findall(section):
+                place = folder.joinpath(*module.split("."))
+                yield from (path for path in (place, place.with_suffix(".py")) if path.exists())
+
+
+def _entry_points(folder: Path) -> Iterator[str]:
+    """The texts of a folder's files of entry points that may have our group. Most distributions have none."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if name.endswith(".dist-info"):
+            with suppress(OSError, UnicodeDecodeError):  # one that is being installed, or damaged
+                with open(f"{folder}/{name}/entry_points.txt", "rb") as file:
+                    content = file.read()
+                if GROUP.encode() in content:
+                    yield content.decode("utf-8")
 
 
 def entry_module(reference: str) -> str:
