@@ -13,9 +13,14 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, TypeAlias
 
+import msgspec
+
+from kaa.core.arguments import schema_of
 from kaa.workspace import launch as launch_hands
 
 Request: TypeAlias = dict[str, Any]  # any: the types of `warm_start.Start`
@@ -152,8 +157,24 @@ def _load() -> None:
     """Load what a run may need. Kept out of garbage collections, which would write to all of the shared memory."""
     for name in (*_LOADED, *_warm_hands.LOADED):
         import_module(name)
+    for struct in list(_structs_below(msgspec.Struct)):
+        _learn(struct)
     gc.collect()
     gc.freeze()
+
+
+def _structs_below(top: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for struct in top.__subclasses__():
+        yield struct
+        yield from _structs_below(struct)
+
+
+def _learn(struct: type[msgspec.Struct]) -> None:
+    """Have kept with a type what is worked out when it is used first: its fields and, of tools, their schema."""
+    with suppress(NameError, TypeError):  # names that only type checkers see, generic types
+        msgspec.json.Decoder(struct)
+        if struct.__module__.startswith("kaa.builtin."):
+            schema_of(struct)
 
 
 def _become(request: Request, command: str, descriptors: list[int], hands: Any) -> None:  # any: a HandsServer
