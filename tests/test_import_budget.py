@@ -111,7 +111,7 @@ def test_the_first_frame_loads_little() -> None:
 
 _MODULES_OF_A_TURN = 280
 _MODULES_OF_CONFIGURED_SERVERS = 32
-_MODULES_OF_THE_FORK_SERVER = 48
+_MODULES_OF_THE_FORK_SERVER = 50
 
 
 def test_headless_mode_loads_only_what_a_run_needs() -> None:
@@ -183,3 +183,17 @@ def test_the_fork_server_loads_little() -> None:
     loaded = modules_after("import kaa.hands.server, kaa.hands.confinement.full")
 
     assert len({name for name in loaded if name.split(".")[0] == "kaa"}) <= _MODULES_OF_THE_FORK_SERVER
+
+
+def test_the_hands_compile_no_expression_before_they_use_it() -> None:
+    """Each takes as long as a small module, and most processes need few."""
+    statements = "import kaa.hands.server, kaa.hands.confinement.full, kaa.hands.guard.service"
+    source = f"import glob, json, re, shlex\nbefore = len(re._cache)\n{statements}\nprint(len(re._cache) - before)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path = {sys.path!r}\n{source}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert int(done.stdout) <= 1  # what of a pattern is special is asked of all

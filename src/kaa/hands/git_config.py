@@ -8,11 +8,11 @@ a hole. What it does not understand counts as an entry that executes.
 
 import contextlib
 import functools
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from kaa.hands.git_alias import alias_executes
+from kaa.hands.lazy_pattern import LazyPattern
 
 _SPACES = " \t\n\r"  # git's isspace
 _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "\\": "\\", '"': '"'}
@@ -37,17 +37,17 @@ _SECTIONS_WITH_PATH = frozenset(("browser", "difftool", "guitool", "include", "i
 _HARMLESS_VALUES = frozenset(("", "true", "false", "yes", "no", "on", "off", "0", "1"))
 _HARMLESS_PAGERS = frozenset(("cat", "less", "less -F", "less -FR", "less -FRX", "less -FX", "less -R", "more"))
 _HARMLESS_HELPERS = frozenset(("cache", "libsecret", "manager", "manager-core", "osxkeychain", "store", "wincred"))
-_TOOL = re.compile("/")  # a file in the directory of tools, or reached from there
+_TOOL = LazyPattern("/")  # a file in the directory of tools, or reached from there
 _DANGEROUS_VALUES = {
     ("diff", "tool"): _TOOL,
     ("diff", "guitool"): _TOOL,
     ("merge", "tool"): _TOOL,
     ("merge", "guitool"): _TOOL,
-    ("mergetool", "layout"): re.compile(r"[^A-Za-z,/()+@ ]"),  # git-mergetool hands it to a shell
-    ("extensions", "refstorage"): re.compile("[/:]"),  # a place of references outside the repository
-    ("format", "suffix"): re.compile("/"),  # the end of a path that git writes
-    ("protocol", "allow"): re.compile(""),
-    ("rebase", "instructionformat"): re.compile(""),  # it makes a line of the todo list: with %n there are two
+    ("mergetool", "layout"): LazyPattern(r"[^A-Za-z,/()+@ ]"),  # git-mergetool hands it to a shell
+    ("extensions", "refstorage"): LazyPattern("[/:]"),  # a place of references outside the repository
+    ("format", "suffix"): LazyPattern("/"),  # the end of a path that git writes
+    ("protocol", "allow"): LazyPattern(""),
+    ("rebase", "instructionformat"): LazyPattern(""),  # it makes a line of the todo list: with %n there are two
 }
 _CERTIFICATES = frozenset(("proxysslcert", "proxysslkey", "sslcert", "sslkey"))
 _RUNNING_ADDRESS = "ext::"

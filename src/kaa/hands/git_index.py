@@ -13,6 +13,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kaa.hands.lazy_pattern import LazyPattern
+
 _KIND = 0o170000
 _GITLINK = 0o160000
 _DIRECTORY = 0o040000
@@ -37,7 +39,7 @@ _PART_BYTES = 1024 * 1024  # 6 ms to search, at worst
 _MAX_BLOCKS = 1024  # git makes one for each thread
 # What git accepts in no path that it adds (verify_path in read-cache.c).
 _FIRST_OF_ESCAPES = (b"", b".", b"/", b"\0")
-_ESCAPES = re.compile(rb"(?:^|/)(?:\.{0,2}|\.git)(?:/|$)", re.IGNORECASE)
+_ESCAPES = LazyPattern(rb"(?:^|/)(?:\.{0,2}|\.git)(?:/|$)", re.IGNORECASE)
 
 
 class IndexRefusedError(ValueError):

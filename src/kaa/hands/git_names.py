@@ -6,6 +6,8 @@ what is not known to be data is not.
 
 import re
 
+from kaa.hands.lazy_pattern import LazyPattern
+
 _HEADS = r"HEAD|[A-Z_]+_HEAD"
 _MESSAGES = r"(?:COMMIT|TAG|MERGE|NOTES|PULLREQ)_EDITMSG|EDIT_DESCRIPTION|MERGE_MSG|MERGE_MODE|SQUASH_MSG|GITGUI_\w+"
 _BISECT = r"BISECT_[A-Z_]+"
@@ -27,11 +29,11 @@ _TEMPORARY = (
     rf"(?:packed-refs|config|config\.worktree|\w[\w-]*)\.(?:lock|new)|shallow_\w+|sed\w{{6}}|{_TRIAL}"
     r"|\.[\w-]+\.sw[a-z]|[\w-]+~|4913|.*\.kaa-blocked(?:-[0-9a-f]+)?(?:\.lock)?"
 )
-_KNOWN = re.compile(
+_KNOWN = LazyPattern(
     rf"(?:{_HEADS}|{_MESSAGES}|{_BISECT}|{_FILES}|{_INDEX}|{_DIRECTORIES}|{_OBEYED})(?:\.lock)?|{_TEMPORARY}", re.DOTALL
 )
 # Besides those that have a judge in `git_state`.
-_STATE = re.compile(
+_STATE = LazyPattern(
     r"git-rebase-todo\.backup|done|message(?:-squash|-fixup)?|current-fixups|amend|stopped-sha|refs-to-delete"
     r"|rewritten(?:-list|-pending|-todo)?|cdate_is_adate|ignore_date|orig-head|verbose|quiet|signoff|head-name|onto"
     r"|allow_rerere_autoupdate|(?:no-)?reschedule-failed-exec|(?:drop|keep)_redundant_commits|squash-onto|update-refs"
@@ -39,8 +41,8 @@ _STATE = re.compile(
     r"|quoted-cr|sign|utf8|no_inbody|final-commit|\d+|patch-merge-index|msg|msg-clean|info|dirtyindex|original-commit"
     r"|abort-safety|resolvemsg|keepcr|no-verify|(?:keep|drop|stop)_?empty|head"
 )
-_INFO = re.compile(r"(?:attributes|exclude|grafts|refs|sparse-checkout)(?:[._]\w+)?")
-_STATE_TEMPORARY = re.compile(rf"{_TEMPORARY}|[\w.-]+\.lock|(?=.*[A-Z0-9])\w{{8}}", re.DOTALL)
+_INFO = LazyPattern(r"(?:attributes|exclude|grafts|refs|sparse-checkout)(?:[._]\w+)?")
+_STATE_TEMPORARY = LazyPattern(rf"{_TEMPORARY}|[\w.-]+\.lock|(?=.*[A-Z0-9])\w{{8}}", re.DOTALL)
 
 
 def is_data(name: str) -> bool:

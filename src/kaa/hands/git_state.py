@@ -12,26 +12,27 @@ from typing import TypeAlias
 
 from kaa.hands.digest import new_digest
 from kaa.hands.git_config import ConfigSyntaxError, parse
+from kaa.hands.lazy_pattern import LazyPattern
 
 # git takes a word for the command if a space or the end of the line follows (is_command in sequencer.c).
-_EXEC = re.compile(rb"^[ \t]*(?:exec|x)(?:[ \t\r\0][^\n]*)?$", re.MULTILINE)
+_EXEC = LazyPattern(rb"^[ \t]*(?:exec|x)(?:[ \t\r\0][^\n]*)?$", re.MULTILINE)
 _STRATEGIES = frozenset(("", "octopus", "ort", "ours", "recursive", "resolve", "subtree"))
 # Of `git merge -X`; another strategy than ort hands them to `git read-tree`, which writes where --index-output says.
-_STRATEGY_OPTION = re.compile(
+_STRATEGY_OPTION = LazyPattern(
     r"(?:--)?(?:ours|theirs|patience|histogram|minimal|diff-algorithm=\w+|(?:no-)?renormalize|no-renames"
     r"|ignore-(?:space-change|all-space|space-at-eol|cr-at-eol)|(?:find-renames|rename-threshold)(?:=\d+%?)?"
     r"|subtree(?:=(?!/)(?!.*\.\.)[\w./-]*)?)"
 )
 # Of `git apply`; it writes where --build-fake-ancestor says.
-_APPLY_OPTION = re.compile(
+_APPLY_OPTION = LazyPattern(
     r"-[Cp]\d+|--whitespace=[\w-]+|--ignore-(?:space-change|whitespace)|--reject|--(?:no-)?3way"
     r"|--(?:directory|include|exclude)=(?!/)(?!.*\.\.).*",
     re.DOTALL,
 )
-_AUTHOR = re.compile(r"(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)=(?:'[^']*'|\\['!])*\n?)*")
-_SIGNING_KEY = re.compile(r"(?:-S)?(?!-)[\w@.+<> -]*\n?")  # no path: of keys for ssh, it would be one
-_HASH = re.compile(r"(?:[0-9a-f]{40,64})?\n?")
-_NO_OPTION = re.compile(r"(?!-).*", re.DOTALL)
+_AUTHOR = LazyPattern(r"(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)=(?:'[^']*'|\\['!])*\n?)*")
+_SIGNING_KEY = LazyPattern(r"(?:-S)?(?!-)[\w@.+<> -]*\n?")  # no path: of keys for ssh, it would be one
+_HASH = LazyPattern(r"(?:[0-9a-f]{40,64})?\n?")
+_NO_OPTION = LazyPattern(r"(?!-).*", re.DOTALL)
 
 _MAX_BYTES_OF_WORDS = 16 * 1024  # `shlex` takes quadratic time
 
@@ -76,7 +77,7 @@ def _setting(name: str, value: str) -> frozenset[str]:
             return frozenset()
 
 
-def _words(pattern: re.Pattern[str]) -> Judge:
+def _words(pattern: LazyPattern[str]) -> Judge:
     """Judges words in the quotes of a shell, each of which has to match."""
 
     def judge(content: bytes) -> frozenset[str]:
@@ -91,7 +92,7 @@ def _words(pattern: re.Pattern[str]) -> Judge:
     return judge
 
 
-def _whole(pattern: re.Pattern[str]) -> Judge:
+def _whole(pattern: LazyPattern[str]) -> Judge:
     """Judges a content that has to match as a whole."""
 
     def judge(content: bytes) -> frozenset[str]:

@@ -1,11 +1,11 @@
 """What checkpoints do not cover, by rules that can be stated: docs/checkpoints.md says the same."""
 
-import re
 from collections import Counter
 from typing import NamedTuple
 
 from kaa.hands.checkpoints.ignoring import MAX_BYTES, IgnoreRules
 from kaa.hands.checkpoints.states import MAX_FILE_BYTES
+from kaa.hands.lazy_pattern import LazyPattern
 
 MAX_IGNORED_FILE_BYTES = 1024 * 1024
 # Every directory is reached from the root, and a sandbox looks at all that is above each on the way: the work grows
@@ -15,7 +15,7 @@ _IGNORE_FILE = ".gitignore"
 # A repository, or a file or symlink that names one: in worktrees and submodules. It is git's, whatever it is.
 _REPOSITORY = ".git"
 # What kaa itself writes beside a file before it gets the file's name: `kaa.hands.writing`, `putting`.
-_TEMPORARY = re.compile(r"\.kaa-[0-9a-f]{16}(-[0-9a-f]+)?\.tmp")
+_TEMPORARY = LazyPattern(r"\.kaa-[0-9a-f]{16}(-[0-9a-f]+)?\.tmp")
 # Made by programs from what is in the project: huge, and made again by the same programs.
 _GENERATED = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__"))
 # The same where git ignores them: otherwise they are covered, as what a person wrote has such names too.

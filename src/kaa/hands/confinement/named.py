@@ -8,7 +8,6 @@ in the home is shown, although the home's list does not have it.
 """
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.repositories import Repository
 from kaa.hands.git_config import ConfigEntry, ConfigSyntaxError, entries
+from kaa.hands.lazy_pattern import LazyPattern
 
 # Of whom git reads configuration besides the repository, git-config(1). The hands have no environment to say otherwise.
 _OF_SYSTEM = ("/etc/gitconfig",)
@@ -25,7 +25,7 @@ _MAX_FILE_BYTES = 128 * 1024
 _MAX_FILES = 256  # configurations of repositories and what they include, together
 _MAX_INCLUDE_DEPTH = 10  # MAX_INCLUDE_DEPTH in git's config.c
 _MAX_NAMED = 64  # a configuration that names more than this is not the work of people
-_BETWEEN_WORDS = re.compile(r"""[\s;|&()<>"'`=!]+""")
+_BETWEEN_WORDS = LazyPattern(r"""[\s;|&()<>"'`=!]+""")
 # What git reads besides what is included, as far as it holds no credentials: section and name.
 _FILES = frozenset(
     {

@@ -5,7 +5,6 @@ of `COMMIT_EDITMSG` or `logs/HEAD` would have the user's next `git commit` write
 """
 
 import os
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from kaa.hands.guard.items import (
     is_out_of_use,
     too_much,
 )
+from kaa.hands.lazy_pattern import LazyPattern
 
 # Of one git directory, of those with branches and of the others: 30 us each.
 _MAX_DIRECTORIES = 16_384
@@ -32,7 +32,7 @@ _MAX_DEPTH = 48  # below it; as many may be open at a time, if they are closed, 
 _GROWING = frozenset(("refs", "logs"))  # with branches, however many
 _OBJECTS = "objects"
 _STORES = frozenset(("lfs/objects", "annex/objects"))
-_LOOSE = re.compile("objects/[0-9a-f]{2}")
+_LOOSE = LazyPattern("objects/[0-9a-f]{2}")
 
 
 class GitDirectory(NamedTuple):

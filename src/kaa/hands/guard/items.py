@@ -8,7 +8,6 @@ import binascii
 import contextlib
 import errno
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
@@ -16,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 from kaa.hands.below import NOTHING_THERE, may_enter, open_closed
 from kaa.hands.digest import new_digest
 from kaa.hands.git_state import Judge
+from kaa.hands.lazy_pattern import LazyPattern
 
 MAX_CONTENT_BYTES = 128 * 1024  # of a file that can be put back, and of a configuration that is judged
 MAX_SAVED_BYTES = 1024 * 1024  # of a file that is moved away and was perhaps the user's
@@ -27,7 +27,7 @@ KEPT_MARK = ".kaa-blocked"
 # Git uses each directory in these, whatever its name is.
 CONTAINERS = frozenset(("worktrees", "modules"))
 _MAX_KEPT_BYTES = 224  # of a name, with room for what makes it another
-_KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?(\.lock)?")
+_KEPT = LazyPattern(r".*\.kaa-blocked(-[0-9a-f]+)?(\.lock)?")
 
 # Called with an open file or directory, before it is read; for a directory, with the names that matter in it.
 Watch: TypeAlias = Callable[[int, "frozenset[str] | Plain | None"], None]

@@ -1,6 +1,5 @@
 """What executes of files that package managers and version control make by themselves, and mostly without harm."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -18,6 +17,7 @@ from kaa.hands.guard.items import (
     whatever,
 )
 from kaa.hands.guard.room import Room
+from kaa.hands.lazy_pattern import LazyPattern
 
 _REASON = "other programs execute or obey what it says"
 _TOO_MANY = "it is in a directory with more files than can be checked"
@@ -42,19 +42,19 @@ _MAX_DOTS = 64  # in a line: tomllib takes minutes for a key of 60,000 parts, an
 _OPTIONS_OF_CARGO = ("--config", "-C", "-Z")
 _PROGRAMS_OF_YARN = (b"path", b"plugins", b"shell", b"\\")  # an escape could hide the others
 
-_HARMLESS_IN_RUST_TOOLCHAIN = re.compile(
+_HARMLESS_IN_RUST_TOOLCHAIN = LazyPattern(
     rb"""(?x) \#.* | \[toolchain\] | [\w.-]*                          # an old file has only the channel
     | (?:channel|profile)\s*=\s*["'][\w.-]*["']\s*(?:\#.*)?
     | (?:components|targets)\s*=\s*\[[\s\w"',.-]*\]?\s*(?:\#.*)? | ["'][\w.-]*["']\s*,?\s*(?:\#.*)? | \]\s*(?:\#.*)?"""
 )
-_HARMLESS_IN_BRANCH = re.compile(
+_HARMLESS_IN_BRANCH = LazyPattern(
     rb"(?:\w+_location|nickname|bound|append_revisions_only|stored_\w+)\s*=[^\"'\\{}]*|#.*|"
 )
-_PROGRAMS_OF_VERSIONS = re.compile(rb"\b(?:path|ref|prefix):|\{[{%#]")
-_SUB_OF_VERSIONS = re.compile(rb"\bsub-")  # and a colon later in the word
+_PROGRAMS_OF_VERSIONS = LazyPattern(rb"\b(?:path|ref|prefix):|\{[{%#]")
+_SUB_OF_VERSIONS = LazyPattern(rb"\bsub-")  # and a colon later in the word
 # A version, the name of one, or a range of them; `lts/iron` of nvm, and a virtual environment below a version of pyenv.
-_VERSION = re.compile(rb"(?:(?!.*\.\.)[\w.+@<>=^~*|,!-]+|lts/[\w*-]+|\d[\w.]*/envs/[\w-]+)")
-_PROGRAMS_OF_CRADLES = re.compile(rb"bios|shell|program|with-ghc|direct|\\|[&*!]|\?\s")
+_VERSION = LazyPattern(rb"(?:(?!.*\.\.)[\w.+@<>=^~*|,!-]+|lts/[\w*-]+|\d[\w.]*/envs/[\w-]+)")
+_PROGRAMS_OF_CRADLES = LazyPattern(rb"bios|shell|program|with-ghc|direct|\\|[&*!]|\?\s")
 
 _Judges: TypeAlias = Mapping[str, Judge]  # by path; "" is the file, or each file of the directory, itself
 

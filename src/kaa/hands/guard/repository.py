@@ -38,6 +38,7 @@ from kaa.hands.guard.items import (
     whatever,
 )
 from kaa.hands.guard.room import Room
+from kaa.hands.lazy_pattern import LazyPattern
 from kaa.hands.policy import TEMPORARY
 
 UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that would be all right elsewhere
@@ -46,7 +47,7 @@ _CONFIGURATIONS = ("config", "config.worktree")
 _INDEX = "index"
 # Where the `.git` of a worktree of kaa's is (`kaa.shell.worktrees.registry`), which commands of a project cannot write.
 # Git writes the `gitdir` of a new one before the `.git` that leads back, and leaves it behind when that is removed.
-_COPY = re.compile(r".*/kaa/worktrees/[^/]+-[0-9a-f]{8}/[^/]+/\.git", re.DOTALL)
+_COPY = LazyPattern(r".*/kaa/worktrees/[^/]+-[0-9a-f]{8}/[^/]+/\.git", re.DOTALL)
 # Addresses of remotes, as git kept them before there was a configuration (gitrepository-layout(5)).
 _ADDRESSES = ("remotes", "branches")
 _RERERE = ("MERGE_RR", "rr-cache")
