@@ -154,18 +154,26 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         saved, files = self.saved or later.saved, later.files or self.files
         return msgspec.structs.replace(self, saved=saved, files=files, later=self.later or later.later)
 
+    @property
+    def copying(self) -> str:
+        """What the names of all copies of one directory begin with that were made one after another; empty if none is.
+
+        See `kaa.workspace.sandbox.saved_content`.
+        """
+        return os.path.basename(self.saved.rstrip("/")).partition("-")[0].partition(".")[0]
+
     def with_copy(self, saved: str, files: tuple[str, ...] = ()) -> "Blocked":
         """Return this with a copy."""
         return msgspec.structs.replace(self, saved=saved, files=files)
 
     def includes(self, other: "Blocked") -> bool:
         """Return True if this is about the same directory as another one, with at least the same files."""
-        is_same = bool(self.files) and (self.what, self.kept_as, self.saved) == (other.what, other.kept_as, other.saved)
-        return is_same and set(self.files) >= set(other.files)
+        mine, others = ((one.what, one.kept_as, one.copying) for one in (self, other))
+        return bool(self.files) and mine == others and set(self.files) >= set(other.files)
 
     def is_same_move(self, other: "Blocked") -> bool:
         """Return True if another one is about the same moved file, perhaps before more was known of it."""
-        is_same_copy = self.saved == other.saved or not (self.saved and other.saved)
+        is_same_copy = self.copying == other.copying or not (self.saved and other.saved)
         return (self.what, self.kept_as) == (other.what, other.kept_as) and is_same_copy
 
     @property

@@ -57,7 +57,11 @@ def way_back(moved: Blocked) -> str:
     """The shell command that puts back what was moved: commands may change what lies in the project meanwhile."""
     if moved.saved:
         return f"{_COPY} {_word(moved.saved.rstrip('/'))} {_word(moved.what)}"
-    return f"{_MOVE} {_word(moved.kept_as)} {_word(moved.what)}"
+    above, _, name = moved.what.rpartition("/")
+    # One file of a new directory: that has been removed since, if nothing else came there.
+    is_below = os.path.dirname(moved.kept_as) != above and os.path.basename(moved.kept_as) == name
+    way = f"mkdir -p {_word(above)} && " if is_below and above else ""
+    return f"{way}{_MOVE} {_word(moved.kept_as)} {_word(moved.what)}"
 
 
 def _danger(moved: Blocked) -> str:

@@ -83,6 +83,42 @@ def test_what_was_moved_to_the_same_place_before_does_not_come_back(tmp_path: Pa
     }
 
 
+def test_a_way_back_that_was_told_brings_what_it_names(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / ".vscode").mkdir(parents=True)
+    place = str(project / ".vscode"), str(project / ".vscode.kaa-blocked"), ""
+    copies = Copies(str(tmp_path / "home"))
+    first = copies.save(GuardFinding(*place, content=b"mine", below="settings.json"))
+
+    copies.end_telling()
+    copies.save(GuardFinding(*place, content=b"a command's", below="tasks.json"))
+    second = copies.save(GuardFinding(*place, content=b"newer", below="settings.json"))
+
+    subprocess.run(["sh", "-c", first.way_back], check=True)
+    assert [(path.name, path.read_text()) for path in (project / ".vscode").iterdir()] == [("settings.json", "mine")]
+    subprocess.run(["sh", "-c", second.way_back], check=True)
+    assert sorted(path.read_text() for path in (project / ".vscode").iterdir()) == ["a command's", "newer"]
+    assert second.includes(first)
+    assert second.is_same_move(first)
+
+
+def test_without_a_copy_one_file_of_a_directory_comes_back(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    kept = project / ".vscode.kaa-blocked"
+    (kept / "snippets").mkdir(parents=True)
+    (kept / "tasks.json").write_text("an earlier command's")
+    (kept / "snippets" / "a").write_text("mine")
+    (tmp_path / "file").touch()
+    copies = Copies(str(tmp_path / "file"))
+
+    blocked = copies.save(GuardFinding(str(project / ".vscode"), str(kept), "", content=b"mine", below="snippets/a"))
+    subprocess.run(["sh", "-c", blocked.way_back], check=True)
+
+    assert blocked.saved == ""
+    assert [str(path.relative_to(project)) for path in (project / ".vscode").rglob("a")] == [".vscode/snippets/a"]
+    assert (kept / "tasks.json").exists()
+
+
 @pytest.mark.parametrize(
     "name", [b"new\nline", b"\x1b]0;t\x07esc", "bidi\u202e'gnp\\".encode(), b"bad\xff$(x)", b"a'b c"]
 )

@@ -43,8 +43,11 @@ class Copies:
         if finding.below:
             name = os.path.basename(finding.kept_as)
             directory = self._directories.setdefault(finding.kept_as, SavedDirectory(self._folder, name))
-            is_there = directory.save(finding.below, finding.content, finding.mode)
-            return moved.with_copy(f"{directory.path}/", tuple(directory.files)) if is_there else moved
+            if directory.save(finding.below, finding.content, finding.mode):
+                return moved.with_copy(f"{directory.path}/", tuple(directory.files))
+            # Only this file is to come back: earlier commands may have written others to the same place.
+            path, kept_as = (os.path.join(place, finding.below) for place in (finding.path, finding.kept_as))
+            return Blocked(finding.kind, path, kept_as)
         if finding.content:
             return moved.with_copy(save_content(self._folder, finding.path, finding.content, finding.mode))
         return moved
@@ -63,6 +66,11 @@ class Copies:
         later = save_content(self._folder, f"{path}{_LATER}", finding.content, finding.mode)
         self._versions[_key(finding)] = versions + 1
         return Blocked(finding.kind, finding.path, finding.kept_as, later=later) if later and versions == 1 else None
+
+    def end_telling(self) -> None:
+        """What was saved so far is told: what a notice copies back is what it names, and nothing that comes later."""
+        for directory in self._directories.values():
+            directory.is_told = True
 
     def close_directories(self) -> None:
         """Commands have ended: what is moved to the same place from now on comes back by itself."""
@@ -106,11 +114,16 @@ class SavedDirectory:
     Attributes:
         path: where the copies are.
         files: their paths below that.
+        is_told: the user was told of this place. The next file goes into another one, with all that is here.
     """
 
     def __init__(self, folder: str, name: str) -> None:
-        self.path = os.path.join(folder, f"{os.urandom(6).hex()}-{name[-100:]}")
+        self._first = os.urandom(6).hex()
+        self._name = name[-100:]
+        self._number = 1
+        self.path = os.path.join(folder, f"{self._first}-{self._name}")
         self.files: list[str] = []
+        self.is_told = False
         self._folder = folder
 
     def save(self, path: str, content: bytes, mode: int) -> bool:
@@ -124,13 +137,15 @@ class SavedDirectory:
         Returns:
             False if nothing can be written.
         """
-        copy = os.path.join(self.path, path)
         try:
             if not os.path.isdir(self.path):
                 os.makedirs(self._folder, _MODE, exist_ok=True)
                 _sweep(self._folder)
+            elif self.is_told:
+                self._move_on()
             self._make_way(os.path.dirname(path))
             if content:
+                copy = os.path.join(self.path, path)
                 self._set_aside(copy)
                 with open(os.open(copy, _NEW, (mode & _MODE) | 0o600), "wb") as file:
                     file.write(content)
@@ -138,6 +153,13 @@ class SavedDirectory:
         except OSError:
             return False
         return True
+
+    def _move_on(self) -> None:
+        """Have the next file kept in another place, with those of this one. The files never change."""
+        self._number += 1
+        place = os.path.join(self._folder, f"{self._first}.{self._number}-{self._name}")
+        shutil.copytree(self.path, place, copy_function=os.link)
+        self.path, self.is_told = place, False
 
     def _make_way(self, path: str) -> None:
         """Make directories, also where a file of this name is kept."""

@@ -480,6 +480,8 @@ class GuardWatch:
             if copies is not None and (later := copies.save_later(finding)) is not None:
                 told, found = found, [one.with_later(later) for one in found]
                 others += [later] if found == told else []
+        if copies is not None:
+            copies.end_telling()
         self._deliver(found)
         for later in others:
             self._deliver_later(later)
