@@ -21,6 +21,7 @@ from kaa.hands.connection import WireConnection
 from kaa.hands.digest import new_digest
 from kaa.hands.executed_names import CHOICES
 from kaa.hands.guard import directories, git_directory, room, service, watcher
+from kaa.hands.guard.git_directory import Found, GitDirectory, read_links
 from kaa.hands.guard.judged import JUDGES
 from kaa.hands.guard.quarantine import MountedError, move_away
 from kaa.hands.inotify import watches_of_user
@@ -1754,6 +1755,36 @@ def test_directories_in_a_repository_from_earlier_runs_hide_no_link(
     (git / "logs" / "refs" / "heads" / "z" / "main").symlink_to("/home/me/.bashrc")
 
     assert list(brain.check()) == [".git/logs/refs/heads/z/main"]
+
+
+def test_directories_of_a_repository_that_stay_as_they_are_are_read_once(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_directory, "_SETTLED_NS", -HANG_SECONDS * 1_000_000_000)  # they are new
+    read: list[str] = []
+
+    def noted(place: GitDirectory) -> Found:
+        read.append(place.path)
+        return read_links(place)
+
+    monkeypatch.setattr(git_directory, "read_links", noted)
+    git = _repository(project / ".git")
+    for path in ("lfs/a/b", "logs/refs/heads/x"):
+        (git / path).mkdir(parents=True)
+    brain = start(git_writable=True)
+    assert {"lfs/a/b", "logs/refs/heads/x"} <= set(read)
+    assert brain.check() == {}
+    read.clear()
+
+    (git / "file").touch()
+    (git / "lfs" / "a" / "c").mkdir()
+    assert brain.check() == {".git/file": ".git/file.kaa-blocked"}
+    assert {"lfs/a", "lfs/a/c"} <= set(read)
+    assert {"lfs/a/b", "logs/refs", "logs/refs/heads/x"}.isdisjoint(read)
+    (git / "lfs" / "a" / "b" / "link").symlink_to("/home/me/.bashrc")
+    (git / "logs" / "refs" / "heads" / "x").rename(git / "logs" / "refs" / "heads" / "y")
+    (git / "logs" / "refs" / "heads" / "x").symlink_to("y")
+    assert sorted(brain.check()) == [".git/lfs/a/b/link", ".git/logs/refs/heads/x"]
 
 
 @pytest.mark.parametrize("ending", ["", ".kaa-blocked"])

@@ -5,8 +5,9 @@ of `COMMIT_EDITMSG` or `logs/HEAD` would have the user's next `git commit` write
 """
 
 import os
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, reach_below
@@ -29,6 +30,7 @@ _MAX_DIRECTORIES = 16_384
 _MAX_WITH_NEW = 12_288  # of both, up to which commands may add some
 _MAX_NEW = 1_024  # that commands may add where there are more
 _MAX_DEPTH = 48  # below it; as many may be open at a time, if they are closed, and the soft limit may be 256
+_SETTLED_NS = 2_500_000_000  # more than between two times that a file system tells apart (FAT: 2 s)
 _GROWING = frozenset(("refs", "logs"))  # with branches, however many
 _OBJECTS = "objects"
 _STORES = frozenset(("lfs/objects", "annex/objects"))
@@ -79,6 +81,27 @@ def has_part_of_bare(names: Iterable[str]) -> bool:
     return not {"head", "commondir", "objects", "refs"}.isdisjoint(map(str.casefold, names))
 
 
+class Found(NamedTuple):
+    """What is in a directory of a git directory.
+
+    Attributes:
+        links: names of dangerous symlinks, and these.
+        below: names of directories.
+        is_repository: it has the layout of one.
+    """
+
+    links: tuple[tuple[str, GuardedItem], ...]
+    below: tuple[str, ...]
+    is_repository: bool
+
+
+class _Seen(NamedTuple):
+    """What was found in a directory that nobody has changed since."""
+
+    identity: tuple[int, int, int]
+    found: Found
+
+
 class Walk:
     """Which directories of a repository are looked through for links, and of the repositories in it.
 
@@ -87,6 +110,7 @@ class Walk:
 
     Args:
         former: the walk when everything was accepted last; None if there was none.
+        last: the last walk; None if there was none.
         takes_in: everything is accepted now.
 
     Attributes:
@@ -95,9 +119,11 @@ class Walk:
         most: how many directories of a part are looked through, besides those that are known.
     """
 
-    def __init__(self, former: "Walk | None" = None, *, takes_in: bool = False) -> None:
+    def __init__(self, former: "Walk | None" = None, last: "Walk | None" = None, *, takes_in: bool = False) -> None:
         self.takes_in = takes_in
         self.found: set[str] = set()
+        self._seen: dict[str, _Seen] = {}
+        self._seen_before = last._seen if last is not None else {}
         self._known = former.found if former is not None and not takes_in else frozenset[str]()
         others = sum(not is_out_of_use(path) for path in self._known)
         few = min(_MAX_NEW, max(_MAX_DIRECTORIES - others, 0))
@@ -108,6 +134,41 @@ class Walk:
     def is_known(self, path: str) -> bool:
         """Whether a directory was there when everything was accepted."""
         return path in self._known
+
+    def note(self, path: str, status: os.stat_result, found: Found) -> None:
+        """Note what was found in a directory.
+
+        Args:
+            path: of the directory, below the subject.
+            status: of it, before it was read.
+            found: in it.
+        """
+        self.found.add(path)
+        if time.time_ns() - status.st_ctime_ns > _SETTLED_NS:
+            self._seen[path] = _Seen(_identity(status), found)
+
+    def unchanged(self, path: str, top: int, inner: str) -> Found | None:
+        """What was found in a directory the last time, if it is as it was; None if nobody knows.
+
+        A command cannot set the time at which a directory was changed last: that of something being added, exchanged or
+        renamed in it. What is found under another path, through a symlink, is another directory or the same.
+
+        Args:
+            path: of the directory, below the subject.
+            top: the open git directory.
+            inner: path of the directory below that.
+        """
+        if (seen := self._seen_before.get(path)) is None:
+            return None
+        try:
+            status = os.stat(inner, dir_fd=top, follow_symlinks=False)
+        except OSError:  # it is gone, or closed
+            return None
+        if _identity(status) != seen.identity:
+            return None
+        self.found.add(path)
+        self._seen[path] = seen
+        return seen.found
 
     def too_much(self, git: str, path: str, *, is_growing: bool) -> str | None:
         """The path of what is dangerous, because there are more directories than are looked through.
@@ -138,74 +199,93 @@ class _Part(NamedTuple):
     is_kept: bool
 
 
-def note_all_links(
-    items: Items,
-    top: GitDirectory,
-    watch: Watch,
-    without: Callable[[str], bool],
-    nested: Callable[[GitDirectory], None],
-    walk: Walk,
-) -> None:
-    """Add the symlinks of a git directory to the items, the nearest first. Few directories are open at a time.
+class LinkSearch:
+    """Looks for the symlinks of a git directory. Few directories are open at a time.
 
     Args:
-        items: what is added to.
-        top: the git directory, which is watched already.
+        items: what links are added to.
         watch: see `GuardWatch`.
         without: says of the path of a directory, below the git directory, whether to leave it out.
         nested: gets a directory in it that is a git directory itself, such as that of a submodule `a/b` where a command
             has put a HEAD into that of `a`.
-        walk: says which directories are too much.
+        walk: says which directories are too much, and which are as they were.
     """
-    below, _ = note_links(items, top)
-    for is_growing in (True, False):
-        names = (name for name in sorted(below) if (name in _GROWING) == is_growing and not without(name))
-        _note_links_in(items, top, watch, without, nested, walk, names, is_growing=is_growing)
 
+    def __init__(
+        self,
+        items: Items,
+        watch: Watch,
+        without: Callable[[str], bool],
+        nested: Callable[[GitDirectory], None],
+        walk: Walk,
+    ) -> None:
+        self._items = items
+        self._watch = watch
+        self._without = without
+        self._nested = nested
+        self._walk = walk
 
-def _note_links_in(
-    items: Items,
-    top: GitDirectory,
-    watch: Watch,
-    without: Callable[[str], bool],
-    nested: Callable[[GitDirectory], None],
-    walk: Walk,
-    names: Iterable[str],
-    *,
-    is_growing: bool,
-) -> None:
-    here = RootDirectory("", top.directory)
-    # What was moved away comes last: it takes no room from the others.
-    pending, last = deque[str](), deque[str]()
-    _put_off(names, pending, last)
-    left, gone = walk.most, set[str]()
-    while pending or last:
-        inner = (pending or last).popleft()
+    def note(self, top: GitDirectory) -> None:
+        """Add the symlinks of a git directory, which is watched already, to the items, the nearest first."""
+        found = read_links(top)
+        self._add(top, found)
+        for is_growing in (True, False):
+            names = (name for name in found.below if (name in _GROWING) == is_growing and not self._without(name))
+            self._note_in(top, names, is_growing=is_growing)
+
+    def _note_in(self, top: GitDirectory, names: Iterable[str], *, is_growing: bool) -> None:
+        """The same for what is in some directories of it."""
+        # What was moved away comes last: it takes no room from the others.
+        pending, last = deque[str](), deque[str]()
+        _put_off(names, pending, last)
+        left, gone = self._walk.most, set[str]()
+        while pending or last:
+            inner = (pending or last).popleft()
+            path = top.inside(inner)
+            if not self._walk.is_known(path):
+                left -= 1
+                if left < 0 and (end := self._walk.too_much(top.path, path, is_growing=is_growing)) is not None:
+                    gone.add(end)
+                    self._items[end] = too_much(UNCHECKED_GIT_DIRECTORIES)
+                if left < 0 and self._walk.takes_in:
+                    return
+                if left < 0 or (gone and not gone.isdisjoint(_with_those_above(path))):
+                    continue
+            if inner.count("/") >= _MAX_DEPTH:
+                self._items[path] = too_much(DEEP_GIT_DIRECTORY)
+                continue
+            below = self._below(top, inner)
+            _put_off((one for name in below if not self._without(one := f"{inner}/{name}")), pending, last)
+
+    def _below(self, top: GitDirectory, inner: str) -> Sequence[str]:
+        """Add the symlinks of a directory; the names of directories in it that are to be looked into."""
         path = top.inside(inner)
-        if not walk.is_known(path):
-            left -= 1
-            if left < 0 and (end := walk.too_much(top.path, path, is_growing=is_growing)) is not None:
-                gone.add(end)
-                items[end] = too_much(UNCHECKED_GIT_DIRECTORIES)
-            if left < 0 and walk.takes_in:
-                return
-            if left < 0 or (gone and not gone.isdisjoint(_with_those_above(path))):
-                continue
-        if inner.count("/") >= _MAX_DEPTH:
-            items[path] = too_much(DEEP_GIT_DIRECTORY)
-            continue
-        with reach_below(here, inner) as directory:
+        if (known := self._walk.unchanged(path, top.directory, inner)) is not None:
+            if known.links:
+                self._add(top._replace(path=path), known)
+            return known.below
+        with reach_below(RootDirectory("", top.directory), inner) as directory:
             if directory is None:  # it is gone, or exchanged: that is another event
-                continue
+                return ()
             at = top._replace(directory=directory, path=path, absolute=os.path.join(top.absolute, inner))
-            watch(directory, Plain(interests_in(inner), at.absolute, grows=inner != _OBJECTS))
-            walk.found.add(path)
-            below, is_repository = note_links(items, at)
-            if is_repository:
-                nested(at)
-            else:
-                below.sort()
-                _put_off((one for name in below if not without(one := f"{inner}/{name}")), pending, last)
+            self._watch(directory, Plain(interests_in(inner), at.absolute, grows=inner != _OBJECTS))
+            status = os.fstat(directory)
+            found = read_links(at)
+            self._add(at, found)
+            if found.is_repository:
+                self._walk.found.add(path)
+                self._nested(at)
+                return ()
+            self._walk.note(path, status, found)
+            return found.below
+
+    def _add(self, place: GitDirectory, found: "Found") -> None:
+        for name, link in found.links:
+            self._items.setdefault(place.inside(name), link)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 def _put_off(paths: Iterable[str], pending: deque[str], last: deque[str]) -> None:
@@ -241,29 +321,28 @@ def _nothing(name: str) -> bool:
     return False
 
 
-def note_links(items: Items, place: GitDirectory) -> tuple[list[str], bool]:
-    """Add the symlinks in one directory to the items.
-
-    Returns:
-        The names of the directories in it; and whether it has the layout of a repository.
+def read_links(place: GitDirectory) -> "Found":
+    """What is in one directory.
 
     Raises:
         OSError: nobody knows what is there.
     """
-    below, names = [], []
+    below: list[str] = []
+    names: list[str] = []
+    links: list[tuple[str, GuardedItem]] = []
     try:
         with os.scandir(place.directory) as entries:
             for entry in entries:
                 names.append(entry.name)
                 if entry.is_symlink():
                     if (link := _link(place, entry.name)).dangers:
-                        items.setdefault(place.inside(entry.name), link)
+                        links.append((entry.name, link))
                 elif entry.is_dir(follow_symlinks=False):
                     below.append(entry.name)
     except OSError as error:
         if error.errno not in NOTHING_THERE:
             raise
-    return below, looks_bare(names)
+    return Found(tuple(links), tuple(sorted(below)), looks_bare(names))
 
 
 def _link(place: GitDirectory, name: str) -> GuardedItem:

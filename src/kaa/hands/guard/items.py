@@ -175,7 +175,7 @@ def is_out_of_use(path: str) -> bool:
 
     Commands can give such names, too; among worktrees and submodules, git uses each.
     """
-    kept = kept_part(path)
+    kept = kept_part(path) if KEPT_MARK in path else None  # nearly no path has that
     return kept is not None and kept.endswith(NO_BRANCH) and os.path.basename(os.path.dirname(kept)) not in CONTAINERS
 
 

@@ -30,6 +30,7 @@ class Judge:
         self._git_writable = git_writable
         self._accepts = accepts
         self._walks: dict[Subject, Walk] = {}  # when everything was accepted last
+        self._last_walks: dict[Subject, Walk] = {}
 
     def items(self, subject: Subject, directory: int, before: Items, *, takes_in: bool = False) -> Items:
         """What is at a guarded name, in an open directory. What cannot be judged is dangerous as a whole.
@@ -40,7 +41,7 @@ class Judge:
             before: what is accepted there.
             takes_in: everything is accepted now.
         """
-        walk = Walk(self._walks.get(subject), takes_in=takes_in)
+        walk = Walk(self._walks.get(subject), self._last_walks.get(subject), takes_in=takes_in)
         try:
             items = self._judged(subject, directory, Room(before, takes_in=takes_in), walk)
         except Exception as error:  # noqa: BLE001 - a command may have made it for that
@@ -48,8 +49,10 @@ class Judge:
                 frozenset({"cannot be judged"}), f"it cannot be judged ({type(error).__name__}: {error})"
             )
             return {"" if subject.name else _head(directory): item}
-        if takes_in and subject.is_git:
-            self._walks[subject] = walk
+        if subject.is_git:
+            self._last_walks[subject] = walk
+            if takes_in:
+                self._walks[subject] = walk
         return items
 
     def _judged(self, subject: Subject, directory: int, room: Room, walk: Walk) -> Items:

@@ -18,7 +18,7 @@ from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
 from kaa.hands.git_names import is_data, is_info, is_state
 from kaa.hands.git_state import NOTES, STATE, Judge, max_bytes
-from kaa.hands.guard.git_directory import GitDirectory, Walk, is_store, looks_bare, note_all_links
+from kaa.hands.guard.git_directory import GitDirectory, LinkSearch, Walk, is_store, looks_bare
 from kaa.hands.guard.items import (
     CROWDED_REPOSITORY,
     DEEP_GIT_DIRECTORY,
@@ -220,9 +220,9 @@ class _Collection:
     ) -> None:
         self._items = room.items
         self._room = room
-        self._walk = walk
         self._kept: list[GitDirectory] = []  # among what was moved away, closed by now
         self._watch = watch
+        self._all_links = LinkSearch(room.items, watch, _is_without_links, self._nested, walk)
         self._links = links
         self._directory = directory
         self._name = name
@@ -276,14 +276,7 @@ class _Collection:
         for name in _ADDRESSES:
             self._files(place, name, "git would send to where it says, or fetch from there")
         self._objects(place)
-        note_all_links(
-            self._items,
-            place,
-            self._watch,
-            lambda path: path in _WITHOUT_LINKS or is_store(path),
-            self._nested,
-            self._walk,
-        )
+        self._all_links.note(place)
         for name, judges in STATE.items():
             self._state(place, name, judges)
         for name, judge in NOTES.items():
@@ -556,6 +549,10 @@ def _target(content: bytes) -> str | None:
 
 def _matters(name: str) -> bool:
     return name in _GIT_NAMES or name.startswith("sharedindex.") or not is_data(name)
+
+
+def _is_without_links(path: str) -> bool:
+    return path in _WITHOUT_LINKS or is_store(path)
 
 
 def _matters_in_state(name: str) -> bool:
