@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.host.regular_files import read_regular, regular
+from kaa.host.regular_files import beginning_of, read_regular, regular
 
 
 def test_a_file_is_read_also_through_a_link(tmp_path: Path) -> None:
@@ -15,6 +15,22 @@ def test_a_file_is_read_also_through_a_link(tmp_path: Path) -> None:
     with open(tmp_path / "file", encoding="utf-8", opener=regular) as file:
         assert file.read() == "content"
         assert not os.get_inheritable(file.fileno())
+
+
+def test_a_file_that_is_longer_than_the_limit_is_not_read(tmp_path: Path) -> None:
+    with open(tmp_path / "long", "wb") as file:
+        file.truncate(1 << 40)
+    (tmp_path / "fits").write_bytes(b"x" * 1024)
+
+    with pytest.raises(OSError, match="it is larger than 64 MiB"):
+        read_regular(tmp_path / "long")
+    with pytest.raises(OSError, match="it is larger than 1 KiB"):
+        read_regular(tmp_path / "long", 1024)
+    assert read_regular(tmp_path / "fits", 1024) == b"x" * 1024
+    assert beginning_of(tmp_path / "long", 10) == b"\0" * 10
+    assert read_regular("/proc/self/cmdline")  # whose size is 0
+    with pytest.raises(OSError, match="it is larger than 1 bytes"):
+        read_regular("/proc/self/cmdline", 1)
 
 
 def test_a_named_pipe_is_refused_without_waiting_for_its_writer(tmp_path: Path) -> None:

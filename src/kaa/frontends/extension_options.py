@@ -11,9 +11,11 @@ from pathlib import Path
 
 from kaa.ext.distributions import beside_kaa
 from kaa.ext.places import discover, fingerprint
+from kaa.host.regular_files import beginning_of
 from kaa.shell.home import Home, expanded
 from kaa.shell.settings import SettingsError, load_user_settings
 
+_MOST_BYTES = 4 * 1024 * 1024  # of each file
 _OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?:=(.*))?", re.DOTALL)
 
 
@@ -58,6 +60,6 @@ def _places(given: Sequence[str], *, discovers: bool) -> list[Path]:
 
 def _content(file: str) -> bytes:
     try:
-        return Path(file).read_bytes()
+        return beginning_of(file, _MOST_BYTES)
     except OSError:  # which loading tells
         return b""

@@ -7,7 +7,7 @@ import errno
 import fcntl
 import os
 import stat
-from typing import Final
+from typing import BinaryIO, Final
 
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 
@@ -51,14 +51,45 @@ def text_of(path: str, most_bytes: int = 8 * 1024 * 1024) -> bytes:
         return file.read(most_bytes) or b""
 
 
-def read_regular(path: "str | os.PathLike[str]") -> bytes:
-    """The content of a regular file.
+def read_regular(path: "str | os.PathLike[str]", most_bytes: int = 64 * 1024 * 1024) -> bytes:
+    """The content of a regular file. A command can make one that is longer than the memory of the machine.
+
+    Raises:
+        OSError: as for `regular`, it has more than `most_bytes`, or it cannot be read.
+    """
+    with open(path, "rb", opener=regular) as file:
+        return read_open(file, most_bytes)
+
+
+def read_open(file: BinaryIO, most_bytes: int) -> bytes:
+    """The content of a regular file that is open.
+
+    Raises:
+        OSError: it has more than `most_bytes`, or it cannot be read.
+    """
+    size = os.fstat(file.fileno()).st_size
+    data = file.read(size + 1) if size <= most_bytes else b""
+    if len(data) > size:  # it has grown since, or its file system does not say how long it is
+        data += file.read(most_bytes - size)
+    if max(size, len(data)) > most_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {size_of(most_bytes)}", file.name)
+    return data
+
+
+def size_of(count: int) -> str:
+    """Give a number of bytes for people."""
+    units = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+    return next((f"{count / unit:.3g} {name}" for unit, name in units if count >= unit), f"{count} bytes")
+
+
+def beginning_of(path: "str | os.PathLike[str]", most_bytes: int) -> bytes:
+    """The first bytes of a regular file.
 
     Raises:
         OSError: as for `regular`, or it cannot be read.
     """
     with open(path, "rb", opener=regular) as file:
-        return file.read()
+        return file.read(most_bytes)
 
 
 def lock(descriptor: int, how: int) -> bool:

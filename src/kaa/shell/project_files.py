@@ -26,6 +26,7 @@ MAX_UNTRUSTED_BYTES = 8 * 1024
 
 # Rules for all files together; those that nobody answers for get as much as one file.
 _MAX_RULES_CHARACTERS = 64 * 1024
+_MAX_OWN_BYTES = 1024 * 1024
 _MAX_OWN_IMPORTS_BYTES = 256 * 1024
 _MOST_NAMED = 5
 
@@ -249,7 +250,7 @@ async def _with_imports(path: Path, text: str, texts: Texts) -> str:
 def _own(file: Path, texts: Texts) -> str | None:
     """A file of the user's own folder, which is kaa's to read, or None."""
     try:
-        data = read_regular(file)
+        data = read_regular(file, _MAX_OWN_BYTES)
         return _decode(text_in(data, len(data)))
     except (FileNotFoundError, NotADirectoryError):
         return None

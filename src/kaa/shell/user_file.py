@@ -4,6 +4,8 @@ import json
 
 from kaa.host.regular_files import regular
 
+_MOST_CHARACTERS = 8 * 1024 * 1024  # it may be a link to what commands can write
+
 
 class UserFileError(ValueError):
     """The file cannot be used; the message names it and says why."""
@@ -17,12 +19,14 @@ def read_json(file: str) -> object:
     """
     try:
         with open(file, encoding="utf-8-sig", opener=regular) as stream:
-            text = stream.read()
+            text = stream.read(_MOST_CHARACTERS + 1)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else wrong_encoding(error)
         raise UserFileError(f"{file} cannot be read: {reason}") from error
+    if len(text) > _MOST_CHARACTERS:
+        raise UserFileError(f"{file} is not used: it has more than {_MOST_CHARACTERS >> 20} MiB")
     if not text.strip():
         return None
     try:

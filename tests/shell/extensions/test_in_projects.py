@@ -269,6 +269,22 @@ def test_one_that_is_too_large_for_a_copy_names_the_way_out(
     assert any("kaa ext install" in notice for notice in stage.notices)
 
 
+@pytest.mark.parametrize("place", ["hello/data.bin", "hello/__init__.py", "one.py"])
+def test_an_endless_file_of_a_command_is_named_and_not_read(stage: Stage, tmp_path: Path, place: str) -> None:
+    (tmp_path / "hello").mkdir()
+    (tmp_path / "hello" / "__init__.py").write_text(_EXTENSION)
+    long = tmp_path / place
+    with open(long, "ab") as file:
+        file.truncate(1 << 40)
+    assert Places.of(os.environ, os.path.expanduser("~"), str(tmp_path)).caches
+    _link(stage, tmp_path / place.partition("/")[0])
+    stage.asker = yes_or_no()
+
+    assert stage.play(_commands) == set()
+
+    assert any(f"/{place} has " in notice and "64 MiB" in notice for notice in stage.notices), stage.notices
+
+
 def test_a_change_that_another_kaa_lets_commands_make_is_not_loaded(stage: Stage, tmp_path: Path) -> None:
     extension = tmp_path / "app" / "hello"
     extension.mkdir(parents=True)

@@ -11,7 +11,7 @@ import msgspec
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
 from kaa.ext.places import ExtensionId
-from kaa.host.regular_files import read_regular
+from kaa.host.regular_files import beginning_of
 
 _DESCRIPTION = "extension.toml"
 _MAX_COMPONENT_BYTES = 128 * 1024 * 1024
@@ -110,7 +110,7 @@ class ComponentFile(msgspec.Struct, frozen=True):
             ExtensionError: it cannot be read, or is no component.
         """
         try:
-            data = read_regular(self.file)
+            data = beginning_of(self.file, _MAX_COMPONENT_BYTES + 1)
         except OSError as error:
             raise self._unreadable(error) from error
         self._check(data[:8], len(data))
@@ -146,7 +146,7 @@ def find_component(extension: ExtensionId, copy: Path | None = None) -> Componen
         return ComponentFile(extension, path, Description(path.name))
     source = path / _DESCRIPTION
     try:
-        text = read_regular(source)
+        text = beginning_of(source, _MAX_DESCRIPTION_BYTES + 1)
         if len(text) > _MAX_DESCRIPTION_BYTES:
             raise ExtensionError(f"Extension {path}: {_DESCRIPTION} is longer than {_MAX_DESCRIPTION_BYTES >> 10} KiB")
         described = msgspec.toml.decode(text, type=Description)

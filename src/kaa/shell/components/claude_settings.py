@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -11,7 +10,7 @@ from kaa.builtin.amounts import counted
 from kaa.components.denied_tools import Denials, denials_in
 from kaa.components.plugins.json_fields import MAX_BYTES, InvalidJsonError, line_of, mapping_of, object_in, texts_of
 from kaa.core.messages import Json
-from kaa.host.regular_files import read_regular
+from kaa.host.regular_files import beginning_of
 
 FILE: Final = "~/.claude/settings.json"
 
@@ -47,7 +46,7 @@ class ClaudeSettings(msgspec.Struct, frozen=True):
 def claude_settings() -> ClaudeSettings:
     """The user's; nothing if there is no such file, or Claude Code could not read it either."""
     try:
-        fields = object_in(read_regular(Path(os.path.expanduser(FILE)))[: MAX_BYTES + 1])
+        fields = object_in(beginning_of(os.path.expanduser(FILE), MAX_BYTES + 1))
     except (OSError, InvalidJsonError):
         return ClaudeSettings()
     permissions = mapping_of(fields.get("permissions"))

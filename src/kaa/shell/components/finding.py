@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from kaa.host.regular_files import read_regular
+from kaa.host.regular_files import beginning_of
 from kaa.shell.components import Found, FoundFile, Place
 from kaa.workspace.protocol import DirEntry, EntryKind, FileInfo
 
@@ -75,7 +75,7 @@ class UserTree:
         found: dict[str, bytes] = {}
         for path in paths:
             with suppress(OSError):
-                found[path] = read_regular(path)[:max_bytes]
+                found[path] = beginning_of(path, max_bytes)
         return found
 
 

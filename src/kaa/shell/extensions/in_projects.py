@@ -5,6 +5,7 @@ own extensions are, so nothing that changes later is executed.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from kaa.host.hard_links import has_other_name
 from kaa.host.known_projects import known_projects
 from kaa.host.paths import is_below
 from kaa.host.programs import written
-from kaa.host.regular_files import read_regular, regular
+from kaa.host.regular_files import read_open, regular, size_of
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.project_copies import copy_of
 from kaa.shell.home import Home
@@ -166,7 +167,7 @@ def _files(path: Path, is_written: Callable[[str], bool]) -> Iterator[Configurat
         InstallationError: it is too much for a copy.
     """
     if not path.is_dir():
-        yield ConfigurationFile(path.name, "file", read_regular(path))
+        yield ConfigurationFile(path.name, "file", _content(str(path), _MAX_BYTES, None) or b"")
         return
     top = os.path.realpath(path)
 
@@ -186,15 +187,15 @@ def _files(path: Path, is_written: Callable[[str], bool]) -> Iterator[Configurat
                 if not entry.name.startswith(".") or entry.name == _LIBRARY:
                     pending.append((f"{name}/{entry.name}", entry.path, is_of_commands))
             elif entry.is_file():
-                data = _content(entry.path, may_be_copied if is_of_commands else None)
+                data = _content(entry.path, _MAX_BYTES - size, may_be_copied if is_of_commands else None)
                 if data is None:
                     continue
                 files, size = files + 1, size + len(data)
                 executable = os.access(entry.path, os.X_OK)
                 yield ConfigurationFile(f"{name}/{entry.name}", "file", data, executable)
-            if files > _MAX_FILES or size > _MAX_BYTES or len(seen) > _MAX_FOLDERS:
+            if files > _MAX_FILES or len(seen) > _MAX_FOLDERS:
                 raise InstallationError(
-                    f"It is too large for a copy at each start ({_MAX_FILES} files, {_MAX_BYTES >> 20} MiB):"
+                    f"It has too many files for a copy at each start ({_MAX_FILES:,} files, {_MAX_FOLDERS:,} folders):"
                     f" install it with `kaa ext install {path}`"
                 )
 
@@ -208,9 +209,24 @@ def _entries(folder: str, may_be_copied: Callable[[str], bool] | None) -> "list[
     return [one for one in found if not one.is_symlink() or may_be_copied(os.path.realpath(one.path))]
 
 
-def _content(path: str, may_be_copied: Callable[[str], bool] | None) -> bytes | None:
-    """The content of a file; None if it may not be copied from where it is by the time that it is open."""
+def _content(path: str, most_bytes: int, may_be_copied: Callable[[str], bool] | None) -> bytes | None:
+    """The content of a file; None if it may not be copied from where it is by the time that it is open.
+
+    Raises:
+        InstallationError: it has more than `most_bytes`.
+    """
     with open(path, "rb", opener=regular) as file:
         place = f"/proc/self/fd/{file.fileno()}"
         real = os.readlink(place) if os.path.islink(place) else os.path.realpath(path)
-        return file.read() if may_be_copied is None or may_be_copied(real) else None
+        if may_be_copied is not None and not may_be_copied(real):
+            return None
+        try:
+            return read_open(file, most_bytes)
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
+            size = size_of(os.fstat(file.fileno()).st_size)
+            raise InstallationError(
+                f"It is too large for a copy at each start ({size_of(_MAX_BYTES)}): {path} has {size}. Remove what is"
+                " no part of it from its folder, or install it with `kaa ext install FOLDER`"
+            ) from error

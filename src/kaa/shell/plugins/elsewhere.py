@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kaa.components.plugins.json_fields import MAX_BYTES, InvalidJsonError, line_of, mapping_of, object_in
 from kaa.core.messages import Json
-from kaa.host.regular_files import read_regular
+from kaa.host.regular_files import beginning_of
 
 _FOLDER = "~/.claude/plugins"
 _MOST_NAMED = 50
@@ -56,6 +56,6 @@ def _way(name: str, marketplace: str, known: Mapping[str, Json], place: Mapping[
 def _content(file: Path) -> dict[str, Json]:
     """The object in a file; empty if there is none: what Claude Code keeps is not kaa's to complain about."""
     try:
-        return object_in(read_regular(file)[: MAX_BYTES + 1])
+        return object_in(beginning_of(file, MAX_BYTES + 1))
     except (OSError, InvalidJsonError):
         return {}

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from kaa.components.imports import imports_in
-from kaa.host.regular_files import read_regular
+from kaa.host.regular_files import beginning_of
 from kaa.shell.components.finding import UserTree
 from kaa.workspace.protocol import FileInfo, NamedFile
 
@@ -52,8 +52,7 @@ class UserFiles(UserTree):
         real = os.path.realpath(path)  # noqa: ASYNC240 - one of them takes microseconds
         if real != os.path.join(os.path.realpath(_home()), os.path.relpath(path, _home())):  # noqa: ASYNC240
             raise PermissionError(0, "a part of its path is a link")
-        data = read_regular(real)
-        return NamedFile(real, data[:max_bytes], len(data))
+        return NamedFile(real, beginning_of(real, max_bytes), os.stat(real).st_size)
 
 
 class WithImports(msgspec.Struct, frozen=True):

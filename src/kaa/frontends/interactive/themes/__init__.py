@@ -15,6 +15,7 @@ from kaa.tui.theme_file import ThemeError
 
 _BUILT_IN = os.path.dirname(__file__)
 _SUFFIX = ".json"
+_MOST_CHARACTERS = 1024 * 1024
 
 # When a file changed: time in ns, size in bytes, and which file it is (editors replace files).
 _Stamp = tuple[int, int, int]
@@ -171,7 +172,7 @@ def _names_in(folder: str) -> list[str]:
 def _read(file: str) -> str:
     try:
         with open(file, encoding="utf-8", opener=regular) as stream:
-            return stream.read()
+            return stream.read(_MOST_CHARACTERS)
     except OSError as error:
         raise ThemeError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
