@@ -49,7 +49,7 @@ def how_to_part(path: str) -> str:
     import shlex  # lazy: few users have such files
 
     name = shlex.quote(path)
-    return f"`cp -p {name} {name}.new && mv {name}.new {name}` makes it a file of its own"
+    return f"`cp -p {name} {name}.new && mv {name}.new {name}` makes it a separate file"
 
 
 def _is_installed(path: str) -> bool:

@@ -249,12 +249,14 @@ class PlanView:
 
     Args:
         lead: said above it.
+        is_redo: it takes an undo back, so that `/redo` brings back nothing more.
     """
 
-    def __init__(self, context: Context, plan: RestorePlan, lead: str) -> None:
+    def __init__(self, context: Context, plan: RestorePlan, lead: str, *, is_redo: bool = False) -> None:
         self._context = context
         self._plan = plan
         self._lead = lead
+        self._is_redo = is_redo
 
     def lines(self, width: int) -> list[str]:
         """What cannot be restored, with the reasons; the lead and a line for each file, of which there may be many."""
@@ -282,9 +284,10 @@ class PlanView:
             said = f"As someone else left them between two changes of kaa's: {named(partial)}"
             yield wrap([(said, palette["warning"])], width)
         if self._plan.of_commands:
+            way_back = "" if self._is_redo else "/redo, or "
             said = (
                 "~ changed while a command ran: what you or another program wrote there meanwhile goes too. To get it"
-                " back: /redo, or /tree and the entry after that command"
+                f" back: {way_back}/tree and the entry after that command"
             )
             yield wrap([(said, palette["muted"])], width)
         for rule in self._plan.uncovered:
