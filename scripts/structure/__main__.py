@@ -3,6 +3,7 @@
 python -m scripts.structure
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +42,10 @@ def _sources() -> Iterator[str]:
 def _printed_turn() -> Iterator[str]:
     # Not in a temporary directory: the sandbox has its own.
     with TemporaryDirectory(prefix=".structure-", dir=_REPOSITORY) as folder:
+        tier = json.loads(_project(Path(folder, "doctor")).run("doctor", "--json").out)["tier"]
+        if tier != "full":  # as for the budgets
+            yield f"a printed turn: not counted, because this machine has the sandbox {tier!r} instead of 'full'"
+            return
         at_once = reply_at_once(_project(Path(folder, "once")))
         after_a_while, _ = reply_after_a_while(_project(Path(folder, "while")))
     for reply, files in (("at once", at_once), ("after a while", after_a_while)):
