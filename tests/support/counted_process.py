@@ -52,8 +52,8 @@ class Log:
         """From now on, count what only the brain does."""
         from kaa.core.events import Event  # none of these in the hands
         from kaa.ext.context import ConversationContext
-        from kaa.ext.costs import Costs
         from kaa.ext.registry import Registry
+        from kaa.ext.scope import Costs
         from kaa.hands import wire
 
         notify = Registry.notify

@@ -7,13 +7,12 @@ from logging import DEBUG, INFO
 from typing import Literal, get_args
 
 from kaa.ext.calling import awaitable
-from kaa.ext.costs import MOST_FAILURES
 from kaa.ext.errors import ExtensionError, NameTakenError, RegistrationError
 from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.misuse import described, load_failure, refuse_coroutine
 from kaa.ext.places import ExtensionId
 from kaa.ext.registration.base import NamedKind
-from kaa.ext.scope import Scope
+from kaa.ext.scope import MOST_FAILURES, Scope
 from kaa.host.log import LOG
 
 _CHECK_SECONDS = 60

@@ -1,4 +1,4 @@
-"""What one extension registered. Whoever registers something owns it: unloading takes all of it back."""
+"""What one extension registered, and what it costs. Whoever registers something owns it: unloading takes it back."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from kaa.ext.commands import Command, CommandCompleter
-from kaa.ext.costs import Costs
 from kaa.ext.hooks import (
     AfterCompactionHook,
     AfterToolHook,
@@ -126,3 +125,53 @@ class Scope:
             except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: the rest is closed all the same
                 problems.append(error)
         return problems
+
+
+# After so many, kaa does without the extension.
+MOST_FAILURES = 3
+_MOST_REFUSALS = 20
+
+
+class Costs:
+    """The time that an extension takes and its failures, counted since it, or a new version of it, was loaded.
+
+    Attributes:
+        load_seconds: how long it took to start: for a process, with its handshake.
+        calls: how often hooks and observers ran.
+        seconds: how long that took, without questions to the user.
+        slowest: the hook that took longest once.
+        slowest_seconds: how long.
+        failures: how often something failed.
+        last_failure: what was said of the last one; empty if there is none.
+        refusals: why some of what it registered has no effect, in sentences; the first ones.
+        on_failure: called after each failure.
+    """
+
+    def __init__(self) -> None:
+        self.load_seconds = 0.0
+        self.calls = 0
+        self.seconds = 0.0
+        self.slowest = ""
+        self.slowest_seconds = 0.0
+        self.failures = 0
+        self.last_failure = ""
+        self.refusals: list[str] = []
+        self.on_failure: Callable[[], None] = lambda: None
+
+    def called(self, what: str, seconds: float) -> None:
+        """Count a call of a hook."""
+        self.calls += 1
+        self.seconds += seconds
+        if seconds > self.slowest_seconds:
+            self.slowest, self.slowest_seconds = what, seconds
+
+    def refused(self, problem: str) -> None:
+        """Keep why something that it registered has no effect."""
+        if len(self.refusals) < _MOST_REFUSALS:
+            self.refusals.append(problem)
+
+    def failed(self, failure: str) -> None:
+        """Count a failure."""
+        self.failures += 1
+        self.last_failure = failure
+        self.on_failure()

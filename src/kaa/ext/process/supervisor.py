@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from kaa.core.messages import Json
 from kaa.ext.asking import Asker
 from kaa.ext.context import ConversationContext, ToolContext
-from kaa.ext.costs import Costs
 from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.ext.permissions import Access, Permissions
 from kaa.ext.process import wire
@@ -18,6 +17,7 @@ from kaa.ext.process.manifest import Manifest
 from kaa.ext.process.offers import Offers
 from kaa.ext.process.process_run import NotRunningError, Timing, run_process
 from kaa.ext.process.services import Caller, answer
+from kaa.ext.scope import Costs
 from kaa.host.allowance import Allowance
 from kaa.host.log import LOG, log_hint
 
