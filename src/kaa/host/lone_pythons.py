@@ -108,7 +108,8 @@ def _folders(entries: tuple[str, ...], key: tuple[tuple[str, str], ...], _second
 
 @functools.lru_cache(maxsize=32)
 def _is_led_into_projects(environment: str, key: tuple[tuple[str, str], ...], _second: int) -> bool:
-    return any(_is_of_project(folder, dict(key)) for folder in folders_of_environment(environment))
+    environ = dict(key)
+    return any(_is_of_project(folder, environ) for folder in folders_of_environment(environment, environ))
 
 
 def _is_of_project(folder: str, environ: Mapping[str, str]) -> bool:

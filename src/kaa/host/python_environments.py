@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
 from kaa.host.known_projects import in_known_project
@@ -21,10 +21,17 @@ def is_environment(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, one)) for one in ("pyvenv.cfg", "conda-meta"))
 
 
-def folders_of_environment(environment: str) -> Iterator[str]:
-    """Real paths of folders outside of an environment that its Python imports from, such as editable installs."""
+def folders_of_environment(environment: str, environ: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """Real paths of folders outside of an environment that its Python imports from, such as editable installs.
+
+    A folder that is not there is one if it would be in a project: commands of the model can make it any time.
+
+    Args:
+        environment: its folder.
+        environ: the user's variables.
+    """
     for packages in packages_of(environment):
-        yield from sorted(set(filter(None, map(_folder, _led_to(packages)))))
+        yield from sorted(set(filter(None, (_folder(path, environ) for path in _led_to(packages)))))
 
 
 def packages_of(environment: str) -> list[str]:
@@ -68,17 +75,14 @@ def _led_to(packages: str) -> Iterator[str]:
                 yield source
 
 
-def _folder(path: str) -> str:
-    """The real path of a folder, or of the one that a file or a module without its ending is in; empty if none is.
-
-    A folder that is not there is one if it would be in a project: commands of the model can make it any time.
-    """
+def _folder(path: str, environ: Mapping[str, str]) -> str:
+    """The real path of a folder, or of the one that a file or a module without its ending is in; empty if none is."""
     real = os.path.realpath(path)
     if os.path.isdir(real):
         return real
     if any(os.path.isfile(f"{real}{end}") for end in ("", ".py", ".so", ".pyc")):
         return os.path.dirname(real)
-    is_of_project = commands_can_write(real) or in_known_project(real, os.environ, "") is not None
+    is_of_project = commands_can_write(real) or in_known_project(real, environ, "") is not None
     return real if is_of_project else ""
 
 

@@ -912,6 +912,41 @@ def test_a_new_folder_that_a_library_could_import_is_known(land: Land, command: 
     assert not [line for line in differences({}, now) if "scripts" in line]
 
 
+@pytest.mark.parametrize(
+    ("command", "starter", "text"),
+    [
+        ("sh scripts/mcp.sh", "scripts/mcp.sh", "exec python3 -m acme.server"),
+        ("make -sf build/Makefile mcp", "build/Makefile", "mcp:\n\t@python3 -m acme.server\n"),
+        ("node scripts/mcp.mjs", "scripts/mcp.mjs", 'spawn("python3", ["-m", "acme.server"])'),
+        (
+            "python3 scripts/x.py",
+            "scripts/x.py",
+            'run(\n    [\n        sys.executable,\n        "-u",\n        "-m",\n',
+        ),
+        ("python3 scripts/x.py", "scripts/x.py", 'run(["python3", "-c", "import acme"])'),
+    ],
+)
+def test_a_module_that_only_the_standard_library_imports_where_python_starts_is_known(
+    land: Land, command: str, starter: str, text: str
+) -> None:
+    land.write(starter, text)
+    before = land.code(command)
+
+    land.write("contextlib.py", "")
+
+    assert differences(before, land.code(command)) == [f"new: {land.project}/contextlib.py"]
+
+
+def test_a_module_at_the_top_is_no_code_where_a_script_only_says_how_python_is_started(land: Land) -> None:
+    land.write("scripts/mcp.sh", "# python3 -m acme.server would do, too\nexec python3 scripts/server.py\n")
+    land.write("scripts/server.py", "")
+    before = land.code("sh scripts/mcp.sh")
+
+    land.write("contextlib.py", "")
+
+    assert land.code("sh scripts/mcp.sh") == before
+
+
 def test_a_new_folder_that_an_editable_install_of_the_project_makes_importable_is_known(land: Land) -> None:
     land.write(".venv/pyvenv.cfg", "")
     land.write(".venv/bin/installed_server", "")

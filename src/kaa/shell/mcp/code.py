@@ -31,9 +31,10 @@ from kaa.shell.mcp.installed import INSTALLED, PACKAGES, fingerprint
 from kaa.shell.mcp.mentioned import mentioned
 from kaa.shell.mcp.named_code import MANIFESTS, has_program_outside, named_code
 from kaa.shell.mcp.outside_programs import Loaded, loaded_by_programs
+from kaa.shell.mcp.outside_texts import without_comments
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
-from kaa.shell.mcp.runners import imports_from_directory
+from kaa.shell.mcp.runners import imports_from_directory, imports_here
 
 FOLDER = "all code in this folder"
 """What is said of a folder instead of a digest: it has no code but what is named besides."""
@@ -49,6 +50,7 @@ MAX_BYTES = 512 * 1024 * 1024
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")  # as Python decodes other bytes
 _MAX_FILES = 20_000
 _MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
+_MAX_STARTING_BYTES = 1024 * 1024  # of a file that is searched for what it starts
 _MAX_NAMED = 40  # files of code that was never approved
 _LINK = "link to "
 
@@ -129,7 +131,7 @@ def _code(
     if not named and not loaded.paths:
         return {}
     compiled = loaded.loads_compiled or line_loads_compiled(line.words, line.variables)
-    code = _Code(place, deciding_files(line.words), loads_compiled=compiled)
+    code = _Code(place, deciding_files(line.words), os.path.realpath(line.base(place.project)), loads_compiled=compiled)
     for path in (*named, *loaded.built):
         code.add(path)
     for path in loaded.paths:
@@ -137,6 +139,13 @@ def _code(
     if files_of:
         code.add_files(files_of)
     return code.found()
+
+
+def _starts_here(path: str, content: bytes) -> bool:
+    """Whether content is that of a text that may start a Python which imports from the current directory."""
+    if len(content) > _MAX_STARTING_BYTES or b"\0" in content:
+        return False
+    return imports_here(without_comments(path, content.decode("utf-8", "replace")))
 
 
 def _is_text(content: bytes, status: os.stat_result) -> bool:
@@ -173,12 +182,15 @@ class _Code:
     Args:
         place: where the server runs.
         deciding: names of files above a package that decide what is executed of it.
+        base: the directory that the server starts in.
         loads_compiled: whether Python may load compiled modules from beside their sources.
     """
 
-    def __init__(self, place: Place, deciding: re.Pattern[str], *, loads_compiled: bool) -> None:
+    def __init__(self, place: Place, deciding: re.Pattern[str], base: str, *, loads_compiled: bool) -> None:
         self._place = place
         self._deciding = deciding
+        self._base = base
+        self._imports_here = False
         self._loads_compiled = loads_compiled
         self._found: dict[str, str] = {}
         self._bytes = 0
@@ -203,6 +215,8 @@ class _Code:
             for folder, paths in by_folder.items():
                 self._add_mentioned(folder, paths)
             self._add_referenced()
+            if self._imports_here and self._place.commands_can_write(self._base):
+                self.add_files(self._base)  # modules there come before those of the standard library
         if self._loads_compiled:
             self._add_compiled()
         for path in self._found:
@@ -344,10 +358,13 @@ class _Code:
                 )
             content = file.read() if stat.S_ISREG(status.st_mode) else None
             self._found[path] = "no file" if content is None else digest_of(content)
-        if self._searched < _MAX_TEXT_BYTES and content and (has_name_of_program(path) or _is_text(content, status)):
-            self._searched += status.st_size
-            self._loads_compiled = self._loads_compiled or loads_compiled(content)
-            self._unread.append(path)
+        if content and self._searched < _MAX_TEXT_BYTES:
+            starts_here = _starts_here(path, content)  # a Makefile may, and other settings
+            self._imports_here = self._imports_here or starts_here
+            if starts_here or has_name_of_program(path) or _is_text(content, status):
+                self._searched += status.st_size
+                self._loads_compiled = self._loads_compiled or loads_compiled(content)
+                self._unread.append(path)
         self._manifests.add(path)
 
     def _add_package(self, folder: str) -> None:

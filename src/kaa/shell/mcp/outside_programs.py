@@ -33,7 +33,7 @@ from kaa.shell.mcp.outside_texts import (
 )
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
-from kaa.shell.mcp.runners import is_path
+from kaa.shell.mcp.runners import imports_here, is_path
 from kaa.shell.mcp.startup_files import executing_part, startup_files
 
 # A script that activates an environment has the next program be one of it.
@@ -54,9 +54,6 @@ _NAME = re.compile(r"(?<![\w./$@~-])[A-Za-z][\w.-]*(?![\w./=(-])")
 _IMPORTS_FROM = re.compile(
     r"sys\.path|\bpath\s*\+?=|addsitedir|(?:PYTHON|NODE_|LOAD_|CLASS)PATH|\buse lib|\brequire|\bimport"
     r"|\bPATH\b\s*[+:]?=|\bset\b.*\bPATH\b|\b(?:fish_)?add_path\b|\bfish_user_paths\b"
-)
-_IMPORTS_HERE = re.compile(
-    r"\b(?:python|pypy)[\d.]*\b[^\n;|&]*?[\s\"',]-[A-Za-z]*[mc]\b|\b(?:uvicorn|gunicorn|hypercorn|lua(?:jit)?)\b"
 )
 _INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})  # nobody writes what is in there by hand
 _WRITTEN_BY_HAND = ("/usercustomize.py", "/sitecustomize.py")  # among these
@@ -106,7 +103,7 @@ def loaded_by_programs(line: CommandLine, place: Place, *, starts_there: bool = 
     built = (folder_that_is_built(path, said) for path in paths)
     compiled = any(loads_compiled(os.fsencode(text.content)) for text in programs.texts)
     started = (text for text in programs.texts if not text.is_of_package)
-    imports = any(_IMPORTS_HERE.search(text.content) for text in started)
+    imports = any(imports_here(text.content) for text in started)
     return Loaded(paths, list(filter(None, dict.fromkeys(built))), compiled, imports)
 
 

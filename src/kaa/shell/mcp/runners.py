@@ -10,6 +10,12 @@ from kaa.shell.mcp.directories import directory_of
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 # With the name of the module or the code, if it is attached. `uv run -m` is like `python -m`.
 _IMPORTING = re.compile(r"-(?![XW])[A-Za-z]*?[mc](.*)")
+_NAMES_ONE = re.compile("python|pypy|corn|lua|executable")  # most texts have none, and are read quickly
+# In a text: a line of a shell, or the words of one in a list, also one of several lines.
+_IMPORTS_HERE = re.compile(
+    r"\b(?:python|pypy)[\d.]*\b[^\n;|&]{0,300}?[\s\"',]-[A-Za-z]*[mc]\b|\b(?:uvicorn|gunicorn|hypercorn|lua(?:jit)?)\b"
+    r"|(?:\b(?:python|pypy)[\d.]*[\"']|\bsys\.executable)(?:\s*,\s*[\"']-\w+[\"']){0,8}?\s*,\s*[\"']-[A-Za-z]*[mc]\b"
+)
 _SERVERS_OF_MODULES = re.compile(r"uvicorn|gunicorn|hypercorn|fastmcp")
 _ALONE = frozenset({"npx", "pnpx", "bunx", "uvx"})
 _WITH_WORDS = (
@@ -67,6 +73,11 @@ def imports_from_directory(words: Sequence[str]) -> bool:
     if starts is None:
         return False
     return any(_IMPORTING.fullmatch(part) for part in parts[starts + 1 :])
+
+
+def imports_here(text: str) -> bool:
+    """Whether a text of code may start a Python or Lua that looks for modules in the current directory."""
+    return _NAMES_ONE.search(text) is not None and _IMPORTS_HERE.search(text) is not None
 
 
 def modules_of(words: Sequence[str]) -> Iterator[str]:
