@@ -8,7 +8,8 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from kaa.hands import processes, slot, wire
 from kaa.hands.confinement.canaries import Canaries
@@ -37,31 +38,51 @@ def main() -> NoReturn:
     settings, policy = HandsSettings.parse(first.header), Policy.parse(first.header)
     processes.allow_open_files()
     try:
-        confinement = _confine(connection, settings, policy)
+        confinement, prepared = _confine(connection, settings, policy)
     except ConfinementError as error:
         connection.send({"failed": str(error)})
         os._exit(1)
     except ViewChangedError as error:
         connection.send({"changed": str(error)})
         os._exit(1)
-    server = ForkServer(connection, settings, policy, confinement)
+    server = ForkServer(connection, settings, policy, confinement, prepared)
     gc.collect()
     gc.freeze()  # what is loaded so far is never collected, so its pages stay shared with the slots
     server.serve()
     os._exit(0)
 
 
-def _confine(connection: WireConnection, settings: HandsSettings, policy: Policy) -> Confinement:
+class PreparedSlot(NamedTuple):
+    """A slot for files that nobody has asked for yet, and the brain's end of its socket."""
+
+    pid: int
+    socket: socket.socket
+
+
+def _confine(
+    connection: WireConnection, settings: HandsSettings, policy: Policy
+) -> tuple[Confinement, PreparedSlot | None]:
     """Put this process where the policy wants it, prove that it holds, and tell the brain.
+
+    Returns:
+        Besides the walls the slot that has proven them, if it can be used: the first one that a brain asks for is one
+        for files.
 
     Raises:
         ConfinementError: the kernel cannot hold the policy, or did not.
         ViewChangedError: files were replaced meanwhile.
     """
     joined, connection.descriptors = connection.descriptors, []
-    with Canaries.prepare(policy) as canaries:
+    brains_end, slots_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with slots_end, Canaries.prepare(policy) as canaries:
         confinement = establish(policy, settings.home, joined, settings.mounts)
-        checks = self_test(confinement, policy, canaries)
+        # Only there is all of what the slot has open named in a /proc of its own.
+        load = partial(slot.load_files, slots_end, settings) if policy.tier == "full" else None
+        gc.freeze()  # as below: the slot shares these pages
+        checks, pid = self_test(confinement, policy, canaries, load)
+    prepared = None if pid is None else PreparedSlot(pid, brains_end)
+    if prepared is None:
+        brains_end.close()
     if broken := [f"{check.name} ({check.detail})" for check in checks if not check.passed]:
         raise ConfinementError(f"its self-test failed: {', '.join(broken)}")
     wire.close_all(joined)
@@ -80,7 +101,7 @@ def _confine(connection: WireConnection, settings: HandsSettings, policy: Policy
     if listener is not None:
         listener.close()
     wire.close_all(namespaces)
-    return confinement
+    return confinement, prepared
 
 
 def _take_over_stdin() -> socket.socket:
@@ -104,13 +125,19 @@ class ForkServer:
     """
 
     def __init__(
-        self, connection: WireConnection, settings: HandsSettings, policy: Policy, confinement: Confinement
+        self,
+        connection: WireConnection,
+        settings: HandsSettings,
+        policy: Policy,
+        confinement: Confinement,
+        prepared: PreparedSlot | None = None,
     ) -> None:
         self._connection = connection
         self._settings = settings
         self._policy = policy
         self._confinement = confinement
-        self._slots: set[int] = set()
+        self._prepared = prepared
+        self._slots: set[int] = set() if prepared is None else {prepared.pid}
         self._guards: set[int] = set()
         self._over, self._ending = os.pipe2(os.O_CLOEXEC)  # readable for guards when no command is left
         self._helpers = set(confinement.helpers)
@@ -162,6 +189,10 @@ class ForkServer:
                 raise wire.WireError(f"the fork-server knows no {unknown!r}")
 
     def _fork(self, kind: str) -> None:
+        if kind == "files" and self._prepared is not None and self._prepared.pid in self._slots:
+            self._confinement.catch_up()
+            self._send_prepared(self._prepared)
+            return
         brains_end, slots_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         pipe = _pipe() if kind in ("command", "background") else ()
         calls = self._confinement.write_calls if kind in ("background", "guard") else None  # the guard reads them
@@ -181,12 +212,20 @@ class ForkServer:
             finally:
                 wire.close_all(pipe)
 
+    def _send_prepared(self, prepared: PreparedSlot) -> None:
+        with prepared.socket:
+            self._prepared = None
+            header = {"slot": prepared.pid, "reports": False}
+            self._connection.send(header, descriptors=[prepared.socket.fileno()])
+
     def _become_slot(self, kind: str, sock: socket.socket, reports: int | None, place: int | None) -> NoReturn:
         """Let go of everything that is the server's; never returns into the server's code."""
         status = 1
         try:
             self._connection.close()
             self._signals.close()
+            if self._prepared is not None:
+                self._prepared.socket.close()
             os.close(self._ending)
             slot.run(kind, sock, self._settings, self._policy, self._confinement, reports, self._over, place)
             status = 0
@@ -256,6 +295,8 @@ class ForkServer:
         Guards end last: until then, a command that lives on for a moment may leave something that executes.
         """
         self._reap()
+        if self._prepared is not None:
+            self._prepared.socket.close()
         self._wait_while(lambda: bool(self._slots - self._guards))
         if self._guards:
             if late := self._slots - self._guards:

@@ -1,7 +1,10 @@
 """A slot: a forked process with a socket to the brain that does one kind of work."""
 
+import contextlib
+import gc
 import os
 import socket
+from collections.abc import Callable
 
 from kaa.hands import commands, processes
 from kaa.hands.confinement.contract import Confinement
@@ -67,3 +70,25 @@ def run(
             service.serve(connection, settings, policy, over, beneath, confinement.write_calls)
         case _:
             raise WireError(f"there is no slot for {kind!r}")
+
+
+def load_files(sock: socket.socket, settings: HandsSettings) -> Callable[[], None]:
+    """Load what a slot for files needs, as `run` does before it confines. Returns the work.
+
+    The work closes all other descriptors: this process was forked while the fork-server made its walls.
+
+    Args:
+        sock: the socket.
+        settings: of the hands.
+    """
+    from kaa.hands import files  # as above
+
+    def work() -> None:
+        gc.freeze()  # what would be collected later may own descriptors by numbers that mean others then
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > 2 and int(name) != sock.fileno():
+                with contextlib.suppress(OSError):  # that of the list itself
+                    os.close(int(name))
+        files.serve(WireConnection(sock), settings)
+
+    return work

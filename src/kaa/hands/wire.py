@@ -19,6 +19,7 @@ MAX_HEADER_BYTES = 16 * 1024 * 1024  # Linux takes 6 MiB of arguments and enviro
 MAX_BODY_BYTES = 256 * 1024 * 1024
 
 _LENGTHS = struct.Struct("!II")
+_to_json = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode  # `dumps` makes one each time
 _RECEIVE_BYTES = 64 * 1024
 _MAX_DESCRIPTORS = 5  # the standard streams of an extension, and its connection
 # What the guard writes into the pipe of its alarm if commands plant names in a loop; other bytes ask for a look only.
@@ -46,7 +47,7 @@ def encode(header: Mapping[str, object], body: Buffer = b"") -> bytes:
     Raises:
         WireError: header or body are too large.
     """
-    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    text = _to_json(header).encode("ascii")
     _check_lengths(len(text), len(body))
     return _LENGTHS.pack(len(text), len(body)) + text
 

@@ -53,7 +53,7 @@ def main() -> None:
             confinement = establish(
                 policy, order["home"], order["join"], [(point, place) for point, place in order["mounts"]]
             )
-            answer["checks"] = self_test(confinement, policy, canaries)
+            answer["checks"] = self_test(confinement, policy, canaries).checks
         answer["features"], answer["warnings"] = confinement.features, confinement.warnings
         if order["lend"] is not None:
             _lend(confinement, order["lend"])

@@ -2,7 +2,7 @@
 
 with Canaries.prepare(policy) as canaries:
     confinement = establish(policy, home)
-    checks = self_test(confinement, policy, canaries)
+    tested = self_test(confinement, policy, canaries)
 if confinement.fork() == 0:
     confinement.enclose()
 

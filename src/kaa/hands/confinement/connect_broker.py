@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _ENOUGH_SECONDS = 5.0  # for what takes some milliseconds
 _READY = b"ready"
 _DESCRIPTOR = struct.Struct("@i")
-_PLACE = struct.Struct("@i")  # where an attendant notes; -1: nowhere
+_PLACE = struct.Struct("@i")  # where an attendant notes
+_NOWHERE, _WHILE_NEEDED = -1, -2  # or that the pipe is not for reports, but says how long it is needed
 _MOST_DESCRIPTORS = 3
 
 
@@ -78,7 +79,11 @@ class ConnectBroker:
             raise ConnectBrokerError(answer.decode() or "it ended early")
 
     def take_charge(
-        self, filter_program: bytes, reports: int | None, noted: "tuple[WriteCalls, int] | None" = None
+        self,
+        filter_program: bytes,
+        reports: int | None,
+        noted: "tuple[WriteCalls, int] | None" = None,
+        needed: int | None = None,
     ) -> None:
         """Install a filter that notifies of `connect` on the calling process, and give the broker the descriptor.
 
@@ -86,6 +91,7 @@ class ConnectBroker:
             filter_program: notifies.
             reports: the pipe by which the broker tells what fails, if anybody wants to know.
             noted: where calls are noted, for a filter that notifies of these too, and the place of the slot there.
+            needed: in place of both, a pipe: once nobody reads it any more, each `connect` fails.
 
         Raises:
             OSError: the kernel refused, or the broker is gone.
@@ -96,8 +102,10 @@ class ConnectBroker:
                 listener,
                 *([] if noted is None else [noted[0].fileno()]),
                 *([] if reports is None else [reports]),
+                *([] if needed is None else [needed]),
             ]
-            socket.send_fds(self._channel, [_PLACE.pack(-1 if noted is None else noted[1])], descriptors)
+            place = _WHILE_NEEDED if needed is not None else _NOWHERE if noted is None else noted[1]
+            socket.send_fds(self._channel, [_PLACE.pack(place)], descriptors)
         finally:
             os.close(listener)
             self._channel.close()
@@ -160,10 +168,10 @@ def _serve(channel: socket.socket) -> None:
 
 
 class _Charge(NamedTuple):
-    """What a slot gave: where its calls are notified, and perhaps a pipe for reports and where its calls are noted."""
+    """What a slot gave: where its calls are notified, and perhaps a pipe and where its calls are noted."""
 
     listener: NotificationListener
-    reports: Sequence[int]
+    pipe: Sequence[int]
     calls: Sequence[int]
     place: int
 
@@ -178,7 +186,7 @@ class _Charge(NamedTuple):
     def close(self) -> None:
         """Let go of all of it."""
         self.listener.close()
-        for descriptor in (*self.reports, *self.calls):
+        for descriptor in (*self.pipe, *self.calls):
             os.close(descriptor)
 
 
@@ -194,8 +202,12 @@ def _fork_attendant(charge: _Charge, channel: socket.socket, others: Mapping[int
         channel.close()
         for other in others.values():
             other.close()
-        reporter = FailureReporter(charge.reports[0]) if charge.reports else None
-        connecting.Connector(charge.listener, reporter, charge.notes()).serve()
+        pipe = charge.pipe[0] if charge.pipe else None
+        if charge.place == _WHILE_NEEDED:
+            connecting.Connector(charge.listener).serve(pipe)
+        else:
+            reporter = None if pipe is None else FailureReporter(pipe)
+            connecting.Connector(charge.listener, reporter, charge.notes()).serve()
     finally:
         os._exit(0)
 

@@ -131,8 +131,11 @@ class Connector:
         self._attempts: list[_Attempt] = []
         self._unreported: dict[bytes, None] = {}  # cookies of sockets whose success nobody could be told about
 
-    def serve(self) -> int:
+    def serve(self, needed: int | None = None) -> int:
         """Answer until nobody is left who could ask.
+
+        Args:
+            needed: a pipe: until nobody reads it any more.
 
         Returns:
             How often somebody asked.
@@ -140,6 +143,8 @@ class Connector:
         asked = 0
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
+        if needed is not None:
+            poll.register(needed, 0)  # its end is told in any case
         while True:
             happened = sum(events for _, events in poll.poll(self._milliseconds()))
             signal.alarm(_STUCK_SECONDS)  # the end of this process; then nothing can be connected any more

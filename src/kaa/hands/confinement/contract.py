@@ -53,12 +53,13 @@ class Confinement(ABC):
         return None
 
     @abstractmethod
-    def enclose(self, reports: int | None = None, place: int | None = None) -> None:
+    def enclose(self, reports: int | None = None, place: int | None = None, needed: int | None = None) -> None:
         """Confine the calling slot for good. Its code must be loaded and its first request unread.
 
         Args:
             reports: a pipe for connections that fail (`failed_connections`), where the tier knows of them.
             place: of the slot in `write_calls`, if its calls are to be noted.
+            needed: a pipe: once nobody reads it any more, the slot may connect to nothing. Only used by tier `full`.
 
         Raises:
             OSError: the kernel refused a step; the slot must end.
@@ -118,5 +119,5 @@ class Unconfined(Confinement):
         self.features = {}
         self.warnings = []
 
-    def enclose(self, reports: int | None = None, place: int | None = None) -> None:
+    def enclose(self, reports: int | None = None, place: int | None = None, needed: int | None = None) -> None:
         """Nothing is enclosed."""

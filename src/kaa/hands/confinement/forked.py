@@ -27,7 +27,7 @@ class ForkTier(Confinement):
         self.features = features
         self.warnings = warnings
 
-    def enclose(self, reports: int | None = None, place: int | None = None) -> None:
+    def enclose(self, reports: int | None = None, place: int | None = None, needed: int | None = None) -> None:
         """Confine the calling slot."""
         self._restrictions.impose()
 

@@ -170,7 +170,7 @@ class FullTier(Confinement):
             self._write_calls = WriteCalls()
         return self._write_calls
 
-    def enclose(self, reports: int | None = None, place: int | None = None) -> None:
+    def enclose(self, reports: int | None = None, place: int | None = None, needed: int | None = None) -> None:
         """Confine the calling slot."""
         self._shows.leave()
         for one in (self._view_watch, self._live):
@@ -190,7 +190,7 @@ class FullTier(Confinement):
             if self._root:
                 _protect_machine()
         noted = self._write_calls
-        self._restrictions.impose(reports, None if noted is None or place is None else (noted, place))
+        self._restrictions.impose(reports, None if noted is None or place is None else (noted, place), needed)
 
     def namespaces(self) -> Sequence[int]:
         """Of users, network (unless it is the host's) and IPC."""

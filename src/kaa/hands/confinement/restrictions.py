@@ -52,12 +52,18 @@ class Restrictions:
         self._noting_program = noting_program
         self._capabilities = capabilities.FILES_OF_OTHERS if os.geteuid() == 0 else ()
 
-    def impose(self, reports: int | None = None, noted: "tuple[WriteCalls, int] | None" = None) -> None:
+    def impose(
+        self,
+        reports: int | None = None,
+        noted: "tuple[WriteCalls, int] | None" = None,
+        needed: int | None = None,
+    ) -> None:
         """Confine the calling process and everything it will start.
 
         Args:
             reports: where the connect broker, if there is one, tells of connections that fail.
             noted: where its calls that can create and open files are noted, and its place there.
+            needed: a pipe: once nobody reads it any more, the connect broker lets go of the process.
 
         Raises:
             OSError: the kernel refused.
@@ -73,7 +79,7 @@ class Restrictions:
         if self._connect_broker is None:
             seccomp.install(self._filter_program)
         elif noted is None or self._noting_program is None:
-            self._connect_broker.take_charge(self._filter_program, reports)
+            self._connect_broker.take_charge(self._filter_program, reports, needed=needed)
         else:
             self._connect_broker.take_charge(self._noting_program(), reports, noted)
 

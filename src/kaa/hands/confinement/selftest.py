@@ -11,8 +11,9 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeAlias
 
+from kaa.hands import wire
 from kaa.hands.confinement.canaries import Canaries, identity
 from kaa.hands.confinement.contract import Confinement
 from kaa.hands.policy import Policy
@@ -56,24 +57,48 @@ class _Outcome(NamedTuple):
     detail: str
 
 
-def self_test(confinement: Confinement, policy: Policy, canaries: Canaries) -> list[Check]:
+Work: TypeAlias = Callable[[], None]
+
+
+class Tested(NamedTuple):
+    """What a self-test has shown.
+
+    Attributes:
+        checks: what was tried. One that did not pass means that the tier is not held. None for hands without walls.
+        slot: the process that tried it, if it was given work and lives on with that.
+    """
+
+    checks: list[Check]
+    slot: int | None = None
+
+
+def self_test(
+    confinement: Confinement, policy: Policy, canaries: Canaries, load: Callable[[], Work] | None = None
+) -> Tested:
     """Try the walls from inside a slot.
 
     Args:
         confinement: as established.
         policy: what it is to hold.
         canaries: prepared before it was established.
-
-    Returns:
-        What was tried. A check that did not pass means that the tier is not held. Nothing for hands without walls.
+        load: loads in the slot, before it encloses itself, the code of what it is to do after all checks have passed,
+            and returns that. To fork and enclose another slot for it would take as long as the test. Without, the slot
+            ends.
     """
     if policy.tier == "none" or policy.mode == "full-access":
-        return []
+        return Tested([])
     attempts = [*_forbidden(confinement, policy, canaries), *_needed(confinement, policy, canaries)]
-    outcomes = _run_in_slot(confinement, attempts)
+    slot, outcomes = _run_in_slot(confinement, attempts, load)
     if len(outcomes) != len(attempts):
-        return [Check("a slot encloses itself", False, outcomes[0].detail if outcomes else "it ended early")]
-    return [_judge(attempt, outcome) for attempt, outcome in zip(attempts, outcomes, strict=True)]
+        detail = outcomes[0].detail if outcomes else "it ended early"
+        checks = [Check("a slot encloses itself", False, detail)]
+    else:
+        checks = [_judge(attempt, outcome) for attempt, outcome in zip(attempts, outcomes, strict=True)]
+    if slot is not None and (load is None or not all(check.passed for check in checks)):
+        os.kill(slot, signal.SIGKILL)
+        os.waitpid(slot, 0)
+        slot = None
+    return Tested(checks, slot)
 
 
 def _judge(attempt: _Attempt, outcome: _Outcome) -> Check:
@@ -82,44 +107,56 @@ def _judge(attempt: _Attempt, outcome: _Outcome) -> Check:
     return Check(attempt.name, outcome.worked == attempt.allowed, outcome.detail)
 
 
-def _run_in_slot(confinement: Confinement, attempts: list[_Attempt]) -> list[_Outcome]:
-    """One outcome per attempt, or a single one if the slot could not enclose itself, or none."""
+def _run_in_slot(
+    confinement: Confinement, attempts: list[_Attempt], load: Callable[[], Work] | None
+) -> tuple[int | None, list[_Outcome]]:
+    """The slot, and one outcome per attempt, or a single one if the slot could not enclose itself, or none."""
     reading, writing = os.pipe()
     try:
         pid = confinement.fork()
     except OSError as error:
-        return [_Outcome(False, f"there is none: {error.strerror}")]
+        wire.close_all((reading, writing))
+        return None, [_Outcome(False, f"there is none: {error.strerror}")]
     if pid == 0:
-        _try_all(confinement, attempts, writing)
+        _try_all(confinement, attempts, writing, load)
     os.close(writing)
     try:
         content = _read_all(reading)
-        return [_Outcome(*outcome) for outcome in json.loads(content)] if content else []
+        return pid, [_Outcome(*outcome) for outcome in json.loads(content)] if content else []
     finally:
         os.close(reading)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
 
 
-def _try_all(confinement: Confinement, attempts: list[_Attempt], writing: int) -> NoReturn:
+def _try_all(
+    confinement: Confinement, attempts: list[_Attempt], writing: int, load: Callable[[], Work] | None
+) -> NoReturn:
+    status = 1
     try:
+        work = load() if load is not None else None
+        _, needed = os.pipe() if work is not None else (-1, None)  # closed with all else before the work
         try:
-            confinement.enclose()
+            confinement.enclose(needed=needed)
         except OSError as error:
-            outcomes = [_Outcome(False, f"the kernel refused: {error.strerror}")]
+            outcomes, work = [_Outcome(False, f"the kernel refused: {error.strerror}")], None
         else:
             if confinement.helpers:  # they help commands, which unlike a slot can be looked into
-                _be_open()
+                _be_open(True)
             outcomes = [_try(attempt.act) for attempt in attempts]
+            if confinement.helpers:
+                _be_open(False)
         os.write(writing, json.dumps(outcomes).encode())
+        os.close(writing)
+        if work is not None:
+            work()
+        status = 0
     finally:
-        os._exit(0)
+        os._exit(status)
 
 
-def _be_open() -> None:
+def _be_open(is_open: bool) -> None:
     from kaa.hands.confinement import kernel  # of Linux
 
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, int(is_open))
 
 
 def _try(act: Callable[[], str]) -> _Outcome:
