@@ -4,6 +4,7 @@ It follows them to write logs, messages, `packed-refs` and more, with content th
 of `COMMIT_EDITMSG` or `logs/HEAD` would have the user's next `git commit` write to `~/.bashrc`.
 """
 
+import contextlib
 import os
 import time
 from collections import deque
@@ -11,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, reach_below
+from kaa.hands.confinement import kernel
+from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.git_names import is_trial
 from kaa.hands.guard.items import (
     DEEP_GIT_DIRECTORY,
@@ -123,6 +126,7 @@ class Walk:
         self.takes_in = takes_in
         self.found: set[str] = set()
         self._seen: dict[str, _Seen] = {}
+        self._devices: dict[int, bool] = {}  # whether their times can be relied on
         self._seen_before = last._seen if last is not None else {}
         self._known = former.found if former is not None and not takes_in else frozenset[str]()
         others = sum(not is_out_of_use(path) for path in self._known)
@@ -135,23 +139,24 @@ class Walk:
         """Whether a directory was there when everything was accepted."""
         return path in self._known
 
-    def note(self, path: str, status: os.stat_result, found: Found) -> None:
+    def note(self, path: str, directory: int, status: os.stat_result, found: Found) -> None:
         """Note what was found in a directory.
 
         Args:
             path: of the directory, below the subject.
+            directory: the open one.
             status: of it, before it was read.
             found: in it.
         """
         self.found.add(path)
-        if time.time_ns() - status.st_ctime_ns > _SETTLED_NS:
+        if time.time_ns() - status.st_ctime_ns > _SETTLED_NS and self._keeps_time(directory, status.st_dev):
             self._seen[path] = _Seen(_identity(status), found)
 
     def unchanged(self, path: str, top: int, inner: str) -> Found | None:
         """What was found in a directory the last time, if it is as it was; None if nobody knows.
 
-        A command cannot set the time at which a directory was changed last: that of something being added, exchanged or
-        renamed in it. What is found under another path, through a symlink, is another directory or the same.
+        A command cannot set the time at which a directory was changed last: by adding, exchanging or
+        renaming something in it. What is found under another path, through a symlink, is another directory or the same.
 
         Args:
             path: of the directory, below the subject.
@@ -169,6 +174,13 @@ class Walk:
         self.found.add(path)
         self._seen[path] = seen
         return seen.found
+
+    def _keeps_time(self, directory: int, device: int) -> bool:
+        if device not in self._devices:
+            self._devices[device] = False
+            with contextlib.suppress(OSError, ConfinementError):
+                self._devices[device] = kernel.has_times_of_this_machine(directory)
+        return self._devices[device]
 
     def too_much(self, git: str, path: str, *, is_growing: bool) -> str | None:
         """The path of what is dangerous, because there are more directories than are looked through.
@@ -276,7 +288,7 @@ class LinkSearch:
                 self._walk.found.add(path)
                 self._nested(at)
                 return ()
-            self._walk.note(path, status, found)
+            self._walk.note(path, directory, status, found)
             return found.below
 
     def _add(self, place: GitDirectory, found: "Found") -> None:
