@@ -2679,6 +2679,40 @@ def test_a_link_to_a_repository_in_node_modules_is_watched(
     assert list(brain.check()) == ["node_modules/a/b/.git/config"]
 
 
+def test_what_links_under_protected_names_lead_to_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    for path in ("conf", "ai/skills/x", "tools/build", "sub/.claude", ".claude/agents"):
+        (project / path).mkdir(parents=True)
+    for path in ("conf/envrc", "ai/skills/x/SKILL.md", "tools/build/run", "AGENTS.md"):
+        (project / path).write_text("mine")
+    (project / "sub" / ".envrc").symlink_to("../conf/envrc")
+    (project / "sub" / ".claude" / "skills").symlink_to("../../ai/skills")
+    (project / ".claude" / "CLAUDE.md").symlink_to("../AGENTS.md")
+    (project / ".claude" / "agents" / "build").symlink_to("../../tools/build")
+    (project / ".claude" / "later").symlink_to("../made/later")
+    (project / "made").mkdir()
+    brain = start()
+
+    for path in ("conf/envrc", "ai/skills/x/SKILL.md", "tools/build/run", "AGENTS.md"):
+        _write(project / path, "evil")
+    _write(project / "ai" / "skills" / "y.md", "evil")
+    _write(project / "made" / "later", "evil")
+
+    assert sorted(brain.check()) == ["ai/skills/x/SKILL.md", "ai/skills/y.md", "conf/envrc", "made/later"]
+    assert (project / "conf" / "envrc").read_text() == "mine"
+    assert (project / "AGENTS.md").read_text() == (project / "tools" / "build" / "run").read_text() == "evil"
+
+
+def test_links_of_commands_under_protected_names_guard_nothing(project: Path, start: Callable[..., Brain]) -> None:
+    (project / "sub").mkdir()
+    brain = start()
+
+    _write_link(project / "sub" / ".envrc", "../file")
+    assert list(brain.check()) == ["sub/.envrc"]
+    (project / "file").touch()
+
+    assert brain.check() == {}
+
+
 def test_links_of_an_earlier_run_hide_no_link_of_the_user(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
 ) -> None:

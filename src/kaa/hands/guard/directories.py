@@ -28,6 +28,7 @@ _MAX_LINKED = 8192  # directories that only an index or a symlink leads to
 _MAX_FOLLOWED = 512  # of these, up to which symlinks are followed
 _MAX_FOLLOWED_WITH_NEW = 256  # up to which commands may make some, and how many where there are more
 _MAX_NEW_FOLLOWED = 32
+_MAX_NAMED = 512  # guarded names of the user's configuration, and what links lead to
 _BARE_MARKS = frozenset(("head", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
 
 
@@ -173,6 +174,14 @@ class GuardedDirectories:
                     return False
                 self._linked_trees.add(linked)
                 self._to_look_into.append(linked)
+        return True
+
+    def add_named(self, path: str) -> bool:
+        """Guard what is at an absolute path from now on, if it is not guarded and there is room."""
+        folded = path.casefold()
+        if folded in self.named or len(self.named) >= _MAX_NAMED:
+            return False
+        self.named |= {folded}
         return True
 
     def is_linked(self, directory: Directory) -> bool:

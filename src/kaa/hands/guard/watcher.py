@@ -27,6 +27,7 @@ from kaa.hands.guard.items import (
 )
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.kept_files import KeptFiles
+from kaa.hands.guard.links import led_to
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY, lost_of_worktrees
 from kaa.hands.guard.subjects import Directory, Inside, Known, Subject
@@ -385,6 +386,8 @@ class Guard:
             if is_expected:
                 self._baseline.replace(subject, items)
                 self._note_unchecked(subject, items)
+                if not subject.is_git:
+                    self._follow(subject, items)
                 return
             if self._is_deferred(subject):
                 self._deferred.add(subject)
@@ -411,6 +414,12 @@ class Guard:
                 self._remove(look, path)
                 if not path:  # the rest has gone with it
                     break
+
+    def _follow(self, subject: Subject, items: Items) -> None:
+        """Guard what the user's own links at a protected name lead to."""
+        for target in led_to(subject, items, self._directories.roots):
+            if self._directories.add_named(target.path):
+                self._inspect(target)
 
     def _put_back_lost(self, subject: Subject, directory: int, before: Items, items: Items) -> None:
         """Put back what a worktree of the user's cannot do without; commands may remove all of their own."""
