@@ -19,6 +19,7 @@ _MAX_FILES = 64  # at a time; of more, the oldest are let go
 _MAX_VERSIONS = 8  # of a file, besides the first
 _GROWING_SECONDS = 0.1  # what is added so soon belongs to the version before: files are written in blocks
 _SECONDS = 60.0
+_MAX_HELD_BYTES = 16 * 1024 * 1024  # of versions that are not told yet, and of what the files had
 _MAX_CONTENT = 3 * 1024 * 1024  # of an answer, in base64 (`quarantine._MAX_CONTENT`)
 
 
@@ -118,7 +119,12 @@ class KeptFiles:
         while self._new:
             self._files.append(self._new.popleft())
         now = time.monotonic()
-        self._files = [file for file in self._files[-_MAX_FILES:] if file.until > now and self._look_at(file)]
+        left, files = _MAX_HELD_BYTES, deque[_KeptFile]()
+        for file in reversed(self._files[-_MAX_FILES:]):
+            left -= len(file.content)
+            if left >= 0 and file.until > now:
+                files.appendleft(file)
+        self._files = [file for file in files if self._look_at(file)]
 
     def take(self) -> Sequence[GuardFinding]:
         """Return the versions since the last time to tell, as far as they fit into an answer."""
@@ -153,7 +159,16 @@ class KeptFiles:
             file.left -= 1
         file.content, file.grew = item.content, now
         self._versions.append((file, item))
+        self._make_room()
         return file.left > 0
+
+    def _make_room(self) -> None:
+        """Forget the oldest versions of many, if possible those after which the same file has a newer one."""
+        held = sum(len(item.content or b"") for _, item in self._versions)
+        while held > _MAX_HELD_BYTES:
+            files = [file for file, _ in self._versions]
+            at = next((at for at, file in enumerate(files) if file in files[at + 1 :]), 0)
+            held -= len(self._versions.pop(at)[1].content or b"")
 
 
 def _state(status: os.stat_result) -> tuple[int, int, int]:
