@@ -13,7 +13,8 @@ _SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "hands", "hid
 def hidden_from_program(directories: Iterable[str]) -> tuple[str, ...]:
     """The words before those of a program that make it see directories as empty, however it names them.
 
-    The program fails where the kernel permits no namespaces, and says so.
+    Where the kernel permits no namespaces, it cannot read or execute files there. Where it has no Landlock, either, the
+    program fails and says so.
 
     Args:
         directories: real paths; those that do not exist are left out.

@@ -75,18 +75,19 @@ def handled_access(version: int) -> int:
     return rights
 
 
-def attributes(version: int, network: bool, scopes: int) -> bytes:
+def attributes(version: int, network: bool, scopes: int, handled: int = ~0) -> bytes:
     """`struct landlock_ruleset_attr`, as long as the kernel knows it.
 
     Args:
         version: the kernel's ABI.
         network: whether TCP and UDP are left alone; otherwise no port may be used.
         scopes: SCOPE_* flags.
+        handled: the rights on files that need a rule; others are left alone.
     """
     ports = 0
     if not network:
         ports = (_NET_TCP if version >= 4 else 0) | (_NET_UDP if version >= 10 else 0)
-    fields = [handled_access(version)]
+    fields = [handled_access(version) & handled]
     if version >= 4:
         fields.append(ports)
     if version >= SCOPES_ABI:
@@ -97,9 +98,10 @@ def attributes(version: int, network: bool, scopes: int) -> bytes:
 class Ruleset:
     """What is allowed; everything else is not. Made by the fork-server, imposed by each slot on itself."""
 
-    def __init__(self, version: int, network: bool, scopes: int) -> None:
+    def __init__(self, version: int, network: bool, scopes: int, handled: int = ~0) -> None:
         self._version = version
-        structure = attributes(version, network, scopes)
+        self._handled = handled_access(version) & handled
+        structure = attributes(version, network, scopes, handled)
         self._descriptor = kernel.call("landlock_create_ruleset", structure, len(structure), 0)
         os.set_inheritable(self._descriptor, False)
 
@@ -122,7 +124,7 @@ class Ruleset:
         try:
             if real and (place := os.readlink(f"/proc/self/fd/{descriptor}")) != path:
                 raise ViewChangedError(f"{path} leads to {place} meanwhile")
-            rights &= handled_access(self._version)
+            rights &= self._handled
             if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
                 rights &= _ON_FILES
             if rights:
