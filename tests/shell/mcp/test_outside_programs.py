@@ -488,6 +488,40 @@ def test_a_server_whose_package_names_nothing_of_the_project_needs_no_approval(
 @pytest.mark.parametrize(
     "text",
     [
+        "if method == 'project/list': send(id, {'project': ['text']})",
+        "if (method === 'project') reply({ type: 'project', project: [] })",
+        "app.get('/project', (request, answer) => answer.json({}))",
+        "open(path, 'project')",
+    ],
+)
+@pytest.mark.parametrize("name", ["server.py", "server.mjs"])
+def test_a_word_that_is_the_name_of_a_project_names_no_project(machine: Machine, text: str, name: str) -> None:
+    machine.write(machine.project / "fmt.py", "")
+    machine.write(machine.project / "fmt.mjs", "")
+    machine.install({f"own/{name}": text})
+
+    assert not machine.code(f"{'python3' if name.endswith('py') else 'node'} HOME/own/{name}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ROOT = Path.home().parent / 'project'; runpy.run_path(str(ROOT / 'fmt.py'))",
+        "root = os.path.join(base, 'project'); run(root + '/fmt.py')",
+        "run(f'{base}/project')",
+        "run('../project')",
+    ],
+)
+def test_a_name_that_is_joined_to_a_path_does(machine: Machine, text: str) -> None:
+    machine.write(machine.project / "fmt.py", "")
+    machine.install({"own/server.py": text})
+
+    assert machine.code("python3 HOME/own/server.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "runpy.run_path('HOME/../project/new.py')",
         "sh ~/../project/new/run",
         "f = Path.home().parent / 'project' / 'new.py'",

@@ -28,6 +28,10 @@ _JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
 _READ = re.compile(r"(?:package(?:-lock)?|[tj]sconfig[\w.-]*|composer|deno|lerna|turbo|nx|renovate)\.json")
 _JOINS = re.compile(r"""["'`]?\s*(?:[/,+)]\s*)+["'`]?/?""")  # between names that may be joined to a path
 _HOMES = frozenset({"home", "HOME", "homedir", "expanduser", "USERPROFILE", "user_home", "homeDir"})
+# What joins a literal to a path: `join(root, "app`, `root / "app`, `root + "/app`, `"{root}/app`; others are any words.
+_JOINS_LITERAL = re.compile(
+    r"""(?:(?:\b(?:join|joinpath|resolve|Path|chdir)\([^()]*|[\w)\]]\s*[/+]\s*)["'`]/?|(?:\.\.|[})~]|\$\w+)/)$"""
+)
 _IMPORTS = re.compile(r"\b(?:from|import|require|use|load)\s+$")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".lua")  # that programs add to what they load
 _WORD = re.compile(r"(?:[\w.@+~$/{}?*\[\]-]|\\.)+")  # of a shell
@@ -234,8 +238,10 @@ class _Naming:
                 if same < own or (same == own and not names.is_path(parts[number - own + 1].start, part.end)):
                     continue
                 path, count = names.walked(root, number + 1)
-                if names.text.is_of_package and same == own and not self._is_sure(names, number - own, path):
-                    continue
+                if same == own and not self._is_sure(names, number - own, path):
+                    is_joined = names.stands_behind(_JOINS_LITERAL, parts[number - own + 1].start)
+                    if names.text.is_of_package or (names.text.is_code and not is_joined):
+                        continue
                 yield path, number + count
 
     def _is_sure(self, names: _Read, before: int, path: str) -> bool:
