@@ -98,6 +98,7 @@ class Server:
         self._tried = float("-inf")
         self._challenge: str | None = None
         self._needs_login = False
+        self._logins = 0
         entry = configured.entry
         can_write = not entry.sandbox or permissions_of(entry, project).project == "write"
         self._may_write = bool(entry.command) and can_write
@@ -124,6 +125,7 @@ class Server:
 
     def logged_in(self) -> None:
         """The user has logged in: it can be started again at once."""
+        self._logins += 1
         self._challenge = None
         self._needs_login, self._reason = False, ""
         self._tell()
@@ -204,6 +206,7 @@ class Server:
         self._rest()
         try:
             client = await self.started()
+            logins = self._logins
             self._tell()
             try:
                 yield client
@@ -212,7 +215,7 @@ class Server:
                 how = "kaa talks to this server in the older way from now on: call the tool again"
                 raise McpError(f"{error}. {how}") from error
             except LoginNeededError as error:
-                raise await self._locked_out(error) from error
+                raise await self._locked_out(error, logins) from error
             except NoAnswerError as error:
                 if client is not self._client or await client.answers():
                     raise  # only this request takes long
@@ -292,7 +295,7 @@ class Server:
         from kaa.mcp.questions import ServerQuestions
 
         self._needs_login = False
-        earlier = tuple(self.log)
+        earlier, logins = tuple(self.log), self._logins
 
         def connection() -> "Connection":
             """A second one replaces what the first one printed: mostly the same."""
@@ -309,7 +312,7 @@ class Server:
                 patience=self._start_seconds,
             )
         except LoginNeededError as error:
-            raise ServerUnavailableError(str(await self._locked_out(error))) from error
+            raise ServerUnavailableError(str(await self._locked_out(error, logins))) from error
         except McpError as error:
             limit = f". {self._limit()}" if isinstance(error, NoAnswerError) else ""
             self._reason = f"MCP server {self.name} did not start: {error}{limit}"
@@ -317,19 +320,26 @@ class Server:
         self._reason = ""
         return client
 
-    async def _locked_out(self, refusal: LoginNeededError) -> McpError:
-        """Note that the server wants a login. Returns what to say."""
+    async def _locked_out(self, refusal: LoginNeededError, logins: int) -> McpError:
+        """Note that the server wants a login, unless one came after the request began. Returns what to say.
+
+        Args:
+            refusal: its answer.
+            logins: how many there had been when the request began.
+        """
         from kaa.mcp.oauth.challenge import parse_challenge  # lazy: few servers do
         from kaa.shell.mcp.refusals import has_key, refused
 
-        self._challenge = refusal.challenge
+        if logins == self._logins:
+            self._challenge = refusal.challenge
         challenge = parse_challenge(refusal.challenge)
         reason = refused(self.configured, challenge)
         if challenge.wants_more:  # everything else works
             if self._lacks is not None and challenge.scope and not has_key(self.configured):
                 await self._lacks(challenge.scope)
         else:
-            self._needs_login, self._reason = not has_key(self.configured), reason
+            if logins == self._logins:
+                self._needs_login, self._reason = not has_key(self.configured), reason
             await self.end()
             self._tell()
         return McpError(reason)
