@@ -228,7 +228,7 @@ def test_a_message_does_not_choose_from_a_list(seat: Seated, text: str) -> None:
 
 
 def test_after_an_arrow_what_is_typed_searches_a_list(seat: Seated) -> None:
-    answers = asked(seat, Choice("Which one?", ("first", "another", "third")))
+    answers = asked(seat, Choice("Which one?", ("first", "another", "third", "a", "b", "c")))
 
     press(seat, "down", *"thi", "enter")
 

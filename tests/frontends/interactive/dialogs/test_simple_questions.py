@@ -1,5 +1,7 @@
 """Dialogs for choices and texts that commands, tools and extensions ask for."""
 
+import pytest
+
 from kaa.ext.questions import Choice, Chosen, Confirmation, Confirmed, Dismissed, Editing, Entered, TextInput
 from kaa.frontends.interactive.dialogs.simple_questions import ChoiceDialog, ConfirmationDialog, TextDialog
 from tests.support.keyboard import keyboard_context, press, type_text
@@ -20,6 +22,15 @@ def test_an_option_is_chosen_with_arrows_and_enter() -> None:
     assert "It matters." in text
     assert "two" in text
     assert answers == [Chosen("two")]
+
+
+@pytest.mark.parametrize(("count", "requested", "searches"), [(3, False, False), (8, False, True), (3, True, True)])
+def test_a_question_with_few_options_is_not_searched(count: int, requested: bool, searches: bool) -> None:
+    options = tuple(f"option {number}" for number in range(count))
+    dialog = ChoiceDialog(keyboard_context(), Choice("Which?", options, requested=requested), lambda _: None)
+    dialog.offer()
+
+    assert ("Search:" in "\n".join(visible(dialog.render(60)))) is searches
 
 
 def test_escape_dismisses_a_choice() -> None:

@@ -15,6 +15,8 @@ from kaa.tui.components.select_list import SelectItem, SelectList
 from kaa.tui.context import Context
 from kaa.tui.sanitize import one_line, squeezed
 
+_MOST_WITHOUT_SEARCH = 5
+
 
 class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
     """A list of options."""
@@ -30,7 +32,7 @@ class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
 
     def _answering(self) -> SelectList[str]:
         question = self._question
-        described = zip_longest(question.options, question.descriptions, fillvalue="")
+        described = tuple(zip_longest(question.options, question.descriptions, fillvalue=""))
         return SelectList(
             self._context,
             [
@@ -39,7 +41,7 @@ class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
             ],
             on_select=lambda item: self._answer(Chosen(item.value)),
             on_cancel=lambda: self._answer(Dismissed()),
-            rank=words_first,
+            rank=words_first if question.requested or len(described) > _MOST_WITHOUT_SEARCH else None,
         )
 
 
