@@ -8,7 +8,8 @@ from kaa.core.events import WorkStart
 @pytest.mark.parametrize(
     ("owner", "name", "text"),
     [
-        ("", "before_end hook", "the check before the run ends"),
+        ("", "before_end hook", "the check of the result"),
+        ("", "before_tool hook", "hooks before the tool call"),
         ("", "/export", "/export"),
         ("/mine/slow.py", "before_end hook", "before_end hook of extension slow.py"),
     ],

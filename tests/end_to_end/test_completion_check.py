@@ -136,7 +136,7 @@ class TestTerminal:
 
             enter(program, "again")
             program.wait_for("overwritten")
-            program.wait_for("Running the check before the run ends")
+            program.wait_for("Running the check of the result")
             program.wait_for("verifying: sleep 3600")
             program.press("escape")
             program.wait_for("Stopped.")

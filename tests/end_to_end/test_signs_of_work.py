@@ -119,7 +119,7 @@ class TestHeadless:
                 rest = process.stderr.read()
                 code = process.wait(HANG_SECONDS)
 
-        assert line == f"  {name} of extension slow.py is still running\n"
+        assert line == f"  waiting for {name} of extension slow.py\n"
         assert rest == "kaa: stopped by the user\n"
         assert code == 130
 

@@ -462,6 +462,11 @@ class RestoreProgress(_Event, tag="restore_progress", frozen=True):
     total: int
 
 
+_NAMES_OF_KAA = {"before_end hook": "the check of the result"} | {
+    f"{when}_tool hook": f"hooks {when} the tool call" for when in ("before", "after")
+}
+
+
 class _Work(_Event, frozen=True):
     """A hook or a slash command that takes long.
 
@@ -478,7 +483,7 @@ class _Work(_Event, frozen=True):
         """What it is and whose."""
         if self.owner:
             return f"{self.name} of extension {self.owner.rpartition('/')[2]}"
-        return "the check before the run ends" if self.name == "before_end hook" else self.name
+        return _NAMES_OF_KAA.get(self.name, self.name)
 
 
 class WorkStart(_Work, tag="work_start", frozen=True):

@@ -171,7 +171,7 @@ class TextOutput:
             case ResultsShortened():
                 self.progress(f"  {event.sentence}")
             case WorkStart():
-                self.progress(f"  {event.text} is still running")
+                self.progress(f"  waiting for {event.text}")
             case _:
                 pass
 
