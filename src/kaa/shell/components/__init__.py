@@ -33,7 +33,6 @@ class Place(NamedTuple):
 
     Attributes:
         folder: relative to the project, or absolute.
-        kind: what its files are.
         agent: whose format they have.
     """
 
@@ -64,8 +63,6 @@ class FoundFile(msgspec.Struct, frozen=True):
     Attributes:
         path: as the place is named: relative to the project, or absolute.
         name: of the component as its place in the folder gives it, with `/` between folders.
-        data: the content.
-        place: where it was found.
         real_path: absolute, without symlinks.
     """
 
@@ -201,7 +198,6 @@ def user_places(
 
     Args:
         home: kaa's folder in the user's home.
-        agents: whose files the user wants to have used.
         skills: the setting: more folders with skills, and `!NAME` for what is not wanted.
         prompts: likewise for commands.
     """

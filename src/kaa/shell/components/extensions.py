@@ -65,7 +65,6 @@ class ComponentExtensions:
             root: the project's directory.
             files: the files of the project's components that the user trusts.
             places: where the user has components.
-            settings: of the conversation.
             plugins: the user's; None if there are none.
             notify: told, in a sentence each, what cannot be used.
             asker: asks the person about hooks of theirs that commands could write.

@@ -39,29 +39,21 @@ _SUFFIXES = {
 class Tree(Protocol):
     """What a search needs of a workspace."""
 
-    async def list(self, path: str) -> list[DirEntry]:
-        """See `Workspace`."""
-        ...
+    async def list(self, path: str) -> list[DirEntry]: ...
 
-    async def stat(self, path: str) -> FileInfo | None:
-        """See `Workspace`."""
-        ...
+    async def stat(self, path: str) -> FileInfo | None: ...
 
-    async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
-        """See `Workspace`."""
-        ...
+    async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]: ...
 
 
 class UserTree:
     """The user's own files: `Tree`, without a workspace."""
 
     async def list(self, path: str) -> list[DirEntry]:
-        """See `Workspace`."""
         with os.scandir(path) as entries:
             return [DirEntry(entry.name, "directory" if _is_directory(entry) else "file") for entry in entries]
 
     async def stat(self, path: str) -> FileInfo | None:
-        """See `Workspace`."""
         try:
             found = os.stat(path)
         except (OSError, ValueError):
@@ -71,7 +63,6 @@ class UserTree:
         return FileInfo(path, real_path, kind, found.st_size, found.st_mode, found.st_mtime_ns)
 
     async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
-        """See `Workspace`."""
         found: dict[str, bytes] = {}
         for path in paths:
             with suppress(OSError):
@@ -91,7 +82,6 @@ async def find(tree: Tree, places: Sequence[Place], inside: str | None) -> Found
 
     Args:
         tree: has the places.
-        places: where to look.
         inside: the directory that files must not lead out of by links, without symlinks itself; None: they may.
     """
     linked: list[str] = []

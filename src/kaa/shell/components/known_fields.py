@@ -26,7 +26,6 @@ class KnownFields:
         self._has_new = False
 
     def __call__(self, head: str) -> Fields:
-        """See `fields_in`."""
         import hashlib  # lazy: most users have no such files
 
         key = hashlib.sha256(head.encode("utf-8", "surrogatepass")).digest()

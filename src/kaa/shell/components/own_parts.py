@@ -15,7 +15,6 @@ def part_of_hooks(file: FoundFile, root: str) -> OwnPart:
     """The hooks of a file that `find_hooks` found.
 
     Args:
-        file: the file.
         root: the directory of the project.
     """
     hooks = hooks_of(file, of_project=False).hooks

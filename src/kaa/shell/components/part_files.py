@@ -19,10 +19,7 @@ async def find_parts(tree: Tree, places: Sequence[Place], inside: str | None, pa
     """The files in some places that have such a part, each with it alone.
 
     Args:
-        tree: has the files.
-        places: where to look.
         inside: the directory that files must not lead out of by links, without symlinks itself; None: they may.
-        part_of: gives the part.
         what: it has, for people.
     """
     files: list[FoundFile] = []

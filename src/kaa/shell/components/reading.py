@@ -57,7 +57,6 @@ class Candidate(NamedTuple):
     """A file that may be used.
 
     Attributes:
-        file: the file.
         is_of_project: whether the project brought it; otherwise it is the user's.
         obstacle: why the user does not want it, as the rest of a sentence; empty if there is no such reason.
         plugin: the name of the user's plugin that has it, which is put before its own; empty for others.
@@ -75,8 +74,6 @@ class Component(NamedTuple):
     """What a file is.
 
     Attributes:
-        candidate: the file.
-        name: of the component.
         definition: what it defines; None if it defines nothing.
         state: whether it is used.
         reason: why it is not, as the rest of a sentence.
@@ -179,7 +176,6 @@ def components_in(
     Args:
         candidates: the files, the most important first.
         excluded: globs of names that the user does not want.
-        read: reads fields.
     """
     used: dict[tuple[Kind, str], str] = {}
     components: dict[str, Component] = {}

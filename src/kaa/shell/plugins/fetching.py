@@ -58,7 +58,6 @@ class Fetcher:
         """What an entry of a marketplace names.
 
         Args:
-            source: of the entry.
             marketplace: the folder of the marketplace.
 
         Raises:

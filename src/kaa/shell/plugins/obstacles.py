@@ -41,8 +41,6 @@ def obstacles(plugin: Plugin, files: Listing, environ: Mapping[str, str]) -> lis
     """What will not work, in clauses for people; empty if nothing is known.
 
     Args:
-        plugin: the plugin.
-        files: its files.
         environ: the user's variables, whose PATH has the programs.
     """
     found: dict[str, dict[str, None]] = {}  # what needs it, by program or file

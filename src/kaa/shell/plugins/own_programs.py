@@ -40,7 +40,6 @@ def starts_own_programs(command: str, args: Sequence[str] | None, folders: Plugi
     Args:
         command: for a shell, or with `args` a program, with variables for the folders.
         args: its arguments; None for a shell command.
-        folders: where the plugin is.
     """
     if args is not None:
         return _is_own([command, *args], folders)

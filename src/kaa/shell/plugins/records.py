@@ -34,7 +34,6 @@ class InstalledPlugin(msgspec.Struct, rename="camel", frozen=True, omit_defaults
     """A plugin, as the user approved it.
 
     Attributes:
-        plugin: what it is and has.
         folder: of its files, relative to the folder of plugins.
         source: where it comes from: `NAME@MARKETPLACE`, or what the user gave; a path is absolute.
         pin: what was installed: a commit, or a version of a package; empty for a copy of a folder.

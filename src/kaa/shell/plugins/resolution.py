@@ -18,7 +18,6 @@ class Preparation(msgspec.Struct, frozen=True):
     """A plugin with those that it needs, ready to be installed.
 
     Attributes:
-        wanted: what the user asked for.
         needed: the others, each before those that it needs itself.
         reasons: which plugins need them, by name.
         problems: what is not right with the plugins that are needed, in sentences without their ends.

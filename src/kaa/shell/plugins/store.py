@@ -44,7 +44,6 @@ class PreparedPlugin(msgspec.Struct, frozen=True):
     """A plugin that is ready to be installed.
 
     Attributes:
-        record: what will be recorded.
         staged: its files.
         previous: what is installed under its name; None if nothing is.
         replaced: the files of that.

@@ -160,8 +160,6 @@ def plugin_hooks(
     """The hooks of a plugin, which run in the sandbox, and what kaa does not use of them, in sentences.
 
     Args:
-        plugin: the plugin.
-        folders: where it is and works.
         values: what the user gave for its options.
     """
     dialect = _HOOKS.get(plugin.dialect, "claude")
