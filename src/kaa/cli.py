@@ -601,6 +601,16 @@ def _check_together(parsed: argparse.Namespace, command: Sequence[str]) -> None:
             raise _UsageError(f"argument {option}: there is no folder {folder!r}: make it, or choose another file")
 
 
+def _ask_about_settings() -> None:
+    """Ask about settings of the user's that commands could write, if somebody is there."""
+    from kaa.host.linked_settings import all_unseen  # lazy, both: not for `kaa --version`
+
+    if files := all_unseen(os.environ):
+        from kaa.frontends.seen_settings import ask_about
+
+        ask_about(files)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
     _open_closed_streams()
@@ -617,6 +627,8 @@ def run(arguments: Sequence[str]) -> int:
         arguments = _command_first(arguments)
     except _UsageError as error:
         return _refuse(str(error), arguments)
+    if _INFORMING.isdisjoint(arguments) and sys.stdin.isatty() and sys.stderr.isatty():
+        _ask_about_settings()
     ended = _run_command(arguments)
     if ended is not None:
         return ended

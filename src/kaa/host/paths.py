@@ -46,6 +46,16 @@ def exchangeable(path: str, is_written: Callable[[str], bool]) -> str | None:
     return next(filter(is_written, links), None)
 
 
+def leads_elsewhere(file: str) -> bool:
+    """Whether a file, or a folder on the way to it, is a link, or the file has another name."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    usual = os.path.join(home, os.path.relpath(file, os.path.expanduser("~")))
+    try:
+        return os.stat(file).st_nlink > 1 or os.path.realpath(file) not in (file, os.path.normpath(usual))
+    except OSError:
+        return False
+
+
 def is_below(path: str, directories: Iterable[str]) -> bool:
     """Whether a path is one of these directories or below one."""
     return any(path == top or path.startswith(top.rstrip("/") + "/") for top in directories)

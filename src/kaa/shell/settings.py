@@ -20,6 +20,7 @@ from kaa.core.stream_timeouts import StreamTimeouts
 from kaa.ext.choices import OtherFiles
 from kaa.ext.features import Features
 from kaa.hands.policy import Mode
+from kaa.host.paths import leads_elsewhere
 from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
 from kaa.llm.local.addresses import is_address
@@ -399,11 +400,18 @@ def _denied_too(merged: dict[str, Json], value: Json, project_file: str, notify:
 
 def _read(file: Path) -> bytes | None:
     try:
-        return read_regular(file)
+        content = read_regular(file)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise SettingsError(f"{file}: cannot be read: {error.strerror}") from error
+    if leads_elsewhere(str(file)):
+        from kaa.host.linked_settings import unseen  # lazy: most files lead nowhere else
+
+        changed = unseen(str(file), content)
+        if changed is not None:
+            raise SettingsError(changed.refusal)
+    return content
 
 
 def _parse(content: bytes | None, name: str) -> dict[str, Json]:

@@ -61,7 +61,14 @@ class SettingsFile:
             target.parent.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
             with _locked(target.parent):
                 _clear_away(target)
-                _replace(target, self._edited(_content(target), edit))
+                from kaa.host.linked_settings import note_written, unseen  # lazy, as `splice`
+
+                content = _content(target)
+                if (changed := unseen(str(self.path), content)) is not None:
+                    raise SettingsError(changed.refusal)
+                edited = self._edited(content, edit)
+                _replace(target, edited)
+                note_written(str(self.path), edited)
         except OSError as error:
             raise SettingsError(f"{self.path} cannot be changed: {error.strerror}") from error
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kaa.ext.questions import Confirmation
+from kaa.host.linked_settings import project_of
 from kaa.shell.conversation import Conversation
-from kaa.shell.trust.own_in_projects import project_of
 from kaa.workspace.places import Places
 from tests.support.person import yes_or_no
 from tests.support.stage import Stage

@@ -11,6 +11,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.core.provider import Model, ModelRates, ThinkingLevel
+from kaa.host.paths import leads_elsewhere
 from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
 from kaa.llm.auth.oauth.config import OAuthConfig
@@ -72,6 +73,12 @@ def load_models_file(path: Path) -> ModelsFile:
         return ModelsFile({}, ())
     except OSError as error:
         return ModelsFile({}, (f"{path} cannot be read ({error.strerror})",))
+    if leads_elsewhere(str(path)):
+        from kaa.host.linked_settings import unseen  # lazy: most files lead nowhere else
+
+        changed = unseen(str(path), content)
+        if changed is not None:
+            return ModelsFile({}, (changed.refusal,))
     try:
         file = jsonc.decode(content, dict[str, Json])
         entries = msgspec.convert(file, _File).providers

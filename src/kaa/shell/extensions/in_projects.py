@@ -17,6 +17,7 @@ from kaa.ext.linked_code import behind_links
 from kaa.ext.places import ExtensionId, code_files, entry_file, package
 from kaa.host.hard_links import has_other_name
 from kaa.host.known_projects import known_projects
+from kaa.host.linked_settings import project_of
 from kaa.host.paths import is_below
 from kaa.host.programs import written
 from kaa.host.regular_files import read_open, regular, size_of
@@ -24,7 +25,6 @@ from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.project_copies import copy_of
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration, TrustError
-from kaa.shell.trust.own_in_projects import project_of
 from kaa.shell.trust.store import Changed, Trusted, TrustStore
 
 _MAX_FILES = 20_000

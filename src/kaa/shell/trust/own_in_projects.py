@@ -5,16 +5,11 @@ rights only as the user approved it: the record is that of trust in projects, by
 """
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
-from kaa.host.hard_links import has_other_name
-from kaa.host.known_projects import in_known_project
-from kaa.host.paths import is_below, trail
-from kaa.host.programs import written
+from kaa.host.linked_settings import written_in
 from kaa.shell.home import Home
 
 if TYPE_CHECKING:
@@ -28,35 +23,6 @@ _WITHOUT = (
     "Their files lie in a project, so commands of the model could have changed them. Without a yes, the hooks run in"
     " the sandbox, and `allowed-tools` grant nothing."
 )
-
-
-def project_of(path: str, home: Path) -> str:
-    """The project whose commands could write a file, or a link on the way to it; empty for none.
-
-    Args:
-        path: absolute, as the user or kaa names it.
-        home: kaa's folder. Commands cannot write it where it lies in a project, but where it was the project itself.
-    """
-    top, user = os.path.realpath(home), os.path.realpath(os.path.expanduser("~"))
-    for place in trail(os.path.join(os.getcwd(), path)):  # not normalized: `..` behind a link leads elsewhere
-        # The user's whole home is held file by file; kaa warns when it starts there.
-        now = (one for one in written() if is_below(place, (one,)) and not is_below(user, (one,)))
-        found = next(now, None) or in_known_project(place, os.environ, "", added=True)
-        if found and (not is_below(place, (top,)) or is_below(found, (top,))):
-            return found
-    return ""
-
-
-def written_in(path: str, home: Path) -> str:
-    """Where commands could write a file: in a project, or by another name that it has; empty for nowhere.
-
-    Args:
-        path: absolute, as the user or kaa names it.
-        home: kaa's folder.
-    """
-    if project := project_of(path, home):
-        return project
-    return f"another folder, of which {path} is a hard link" if has_other_name(path) else ""
 
 
 class OwnPart(NamedTuple):

@@ -97,7 +97,7 @@ def _lies_in_project(path: str, home: Home) -> bool:
     """Whether commands could have written a file of the user's, in this run or an earlier one, by any of its names."""
     if not os.path.exists(path):
         return False
-    from kaa.shell.trust.own_in_projects import written_in  # lazy: many have no servers of their own
+    from kaa.host.linked_settings import written_in  # lazy: many have no servers of their own
 
     return bool(written_in(path, home.path))
 

@@ -1,0 +1,151 @@
+"""Settings of the user that commands could write, because a link leads to a project, or the file has a name there.
+
+kaa obeys such a file only with a content that the user has seen: that it had before its place was a project, that kaa
+wrote, or that the user agreed to. It is kept in kaa's own folder.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from kaa.host.paths import is_below, leads_elsewhere, trail
+
+NAMES = ("settings.json", "models.json")
+"""Files in kaa's folder that decide what commands may do, and where keys go."""
+_SEEN = "seen-settings.json"
+
+
+class Unseen(NamedTuple):
+    """A file of settings that somebody has changed.
+
+    Attributes:
+        path: where kaa reads it.
+        place: where commands could write it.
+        before: what the user has seen; None if nothing.
+        now: what it says.
+    """
+
+    path: str
+    place: str
+    before: str | None
+    now: str
+
+    @property
+    def refusal(self) -> str:
+        """Why kaa does not use it, and what to do."""
+        what = "you have not seen what it says" if self.before is None else "it has changed since you last saw it"
+        return (
+            f"{self.path} is not used: commands could write it in {self.place}, and {what}. Run `kaa doctor` in a"
+            " terminal, which shows it and asks whether it is yours, or put a copy in the place of the link"
+        )
+
+
+def unseen(file: str, content: bytes) -> Unseen | None:
+    """What the user has to see before kaa obeys a file of its folder; None if kaa can obey it.
+
+    Args:
+        file: an absolute path, as kaa names it.
+        content: what was read of it.
+    """
+    if not leads_elsewhere(file):
+        return None
+    text, folder = content.decode("utf-8", "replace"), os.path.dirname(file)
+    if (before := _seen(folder).get(file)) == text:
+        return None
+    if place := written_in(file, Path(folder)):
+        return Unseen(file, place, before, text)
+    with suppress(OSError):  # it is seen without that until it lies in a project
+        note_seen(file, text)
+    return None
+
+
+def note_seen(file: str, text: str) -> None:
+    """Keep that the user has seen what a file says.
+
+    Args:
+        file: an absolute path, as kaa names it.
+        text: its content.
+
+    Raises:
+        OSError: kaa's folder cannot be written.
+    """
+    folder = os.path.dirname(file)
+    target = os.path.join(folder, _SEEN)
+    temporary = f"{target}.{os.urandom(8).hex()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as stream:
+        json.dump({**_seen(folder), file: text}, stream)
+    os.replace(temporary, target)
+
+
+def note_written(file: str, content: bytes) -> None:
+    """Keep what kaa itself has written to a file, if commands could write that, too."""
+    if leads_elsewhere(file):
+        with suppress(OSError):
+            note_seen(file, content.decode("utf-8", "replace"))
+
+
+def all_unseen(environ: Mapping[str, str]) -> list[Unseen]:
+    """All such files.
+
+    Args:
+        environ: the user's variables.
+    """
+    from kaa.host.paths import list_of_projects  # lazy, as the files: most have none
+
+    folder = os.path.dirname(list_of_projects(environ, environ.get("HOME") or os.path.expanduser("~")))
+    found: list[Unseen] = []
+    for file in (os.path.join(folder, name) for name in NAMES):
+        with suppress(OSError):
+            if leads_elsewhere(file):
+                from kaa.host.regular_files import read_regular
+
+                one = unseen(file, read_regular(Path(file)))
+                found += [one] if one is not None else []
+    return found
+
+
+def project_of(path: str, home: Path) -> str:
+    """The project whose commands could write a file, or a link on the way to it; empty for none.
+
+    Args:
+        path: absolute, as the user or kaa names it.
+        home: kaa's folder. Commands cannot write it where it lies in a project, but where it was the project itself.
+    """
+    from kaa.host.known_projects import in_known_project  # lazy, both: most files lead nowhere else
+    from kaa.host.programs import written
+
+    top, user = os.path.realpath(home), os.path.realpath(os.path.expanduser("~"))
+    for place in trail(os.path.join(os.getcwd(), path)):  # not normalized: `..` behind a link leads elsewhere
+        # The user's whole home is held file by file; kaa warns when it starts there.
+        now = (one for one in written() if is_below(place, (one,)) and not is_below(user, (one,)))
+        found = next(now, None) or in_known_project(place, os.environ, "", added=True)
+        if found and (not is_below(place, (top,)) or is_below(found, (top,))):
+            return found
+    return ""
+
+
+def written_in(path: str, home: Path) -> str:
+    """Where commands could write a file: in a project, or by another name that it has; empty for nowhere.
+
+    Args:
+        path: absolute, as the user or kaa names it.
+        home: kaa's folder.
+    """
+    from kaa.host.hard_links import has_other_name  # lazy, as above
+
+    if project := project_of(path, home):
+        return project
+    return f"another folder, of which {path} is a hard link" if has_other_name(path) else ""
+
+
+def _seen(folder: str) -> dict[str, str]:
+    try:
+        with open(os.path.join(folder, _SEEN), encoding="utf-8") as stream:
+            found = json.load(stream)
+    except (OSError, ValueError):
+        return {}
+    return {name: text for name, text in found.items() if isinstance(text, str)} if isinstance(found, dict) else {}
