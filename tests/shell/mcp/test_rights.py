@@ -88,6 +88,29 @@ def test_an_environment_that_uv_cannot_make_is_made_by_the_user(tmp_path: Path) 
     assert told == f"Its environment is not there yet: run `uv sync` in {tmp_path}/srv once, outside of kaa"
 
 
+def test_a_host_that_node_looks_for_itself_is_named_with_the_setting_and_the_version() -> None:
+    said = "fetch failed getaddrinfo EAI_AGAIN api.example.com"
+
+    told = [hindrance(said), hindrance(said, permissions=Permissions(hosts=("*.example.com",)))]
+
+    proxy = "It reaches permitted hosts through a proxy, which Node uses from 22.21 and 24.5 on: update an older one"
+    assert told == [
+        "The sandbox of MCP server notes kept it from api.example.com. To permit that, set"
+        ' "permissions": {"project": "read", "hosts": ["api.example.com"]} for notes in /home/mcp.json. ' + proxy,
+        proxy,
+    ]
+    assert '"hosts": [HOST]' in hindrance("TypeError: fetch failed")
+    assert hindrance("TypeError: fetch failed", permissions=Permissions(hosts=("a.example",))) == ""
+
+
+def test_a_bridge_to_a_server_with_an_address_is_not_needed() -> None:
+    address = "https://mcp.example.com/sse"
+
+    told = hindrance("getaddrinfo ENOTFOUND mcp.example.com", command="npx", args=("-y", "mcp-remote", address))
+
+    assert told.endswith(f'kaa connects to such servers itself: "url": "{address}" in the place of its command')
+
+
 def test_a_server_that_npm_cannot_install_in_silence_says_how_to_see_why() -> None:
     source = Source("/home/mcp.json", "user")
 

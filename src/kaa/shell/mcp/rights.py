@@ -10,6 +10,7 @@ from kaa.ext.permissions import Permissions
 from kaa.host.paths import is_below
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
 from kaa.workspace.blocked import Blocked
+from kaa.workspace.network.allow_list import NetworkRule
 from kaa.workspace.network.registries import GROUPS
 
 # Programs that fetch what they run.
@@ -30,6 +31,8 @@ _RUNNERS = {
 _WRITE_REFUSED = re.compile(
     r"\bEROFS\b|read-only file ?system|unable to open database file|write a readonly database", re.IGNORECASE
 )
+_UNRESOLVED = re.compile(r"\b(?:EAI_AGAIN|ENOTFOUND)\s+((?:[\w-]+\.)+[A-Za-z]{2,63})\b")  # of Node
+_FETCH_FAILED = re.compile(r"\bfetch failed\b")
 _FILE_REFUSED = re.compile(
     r"\b(?:EROFS|ENOENT|EACCES|EPERM)\b|read-only file ?system|no such file or directory|permission denied",
     re.IGNORECASE,
@@ -80,9 +83,10 @@ def hindrance_of(
         return ""
     now = wanted = permissions_of(server.entry, project)  # an entry that says one of them would take the rest away
     kept: list[str] = []
-    if hosts := tuple(dict.fromkeys(one.host_rule or one.what for one in blocked if one.what)):
+    unresolved, remedy_of_program = _unresolved(server, now.hosts, said)
+    if hosts := tuple(dict.fromkeys((*(one.host_rule or one.what for one in blocked if one.what), *unresolved))):
         kept.append(f"The sandbox of MCP server {server.name} kept it from {', '.join(hosts)}.")
-        rules = [one.host_rule for one in blocked if one.host_rule]
+        rules = [*(one.host_rule for one in blocked if one.host_rule), *unresolved]
         wanted = msgspec.structs.replace(wanted, hosts=tuple(dict.fromkeys((*now.hosts, *rules))))
     if elsewhere := _elsewhere(server, home, (project, data), said):
         return " ".join((*kept, elsewhere))
@@ -96,10 +100,32 @@ def hindrance_of(
         kept.append(f"The sandbox of MCP server {server.name} does not let it write the project.")
         wanted = msgspec.structs.replace(wanted, project="write")
     if wanted == now:
-        return " ".join(filter(None, (*kept, at_home)))
+        return " ".join(filter(None, (*kept, at_home, remedy_of_program)))
     setting = msgspec.json.format(msgspec.json.encode(wanted), indent=0).decode()
     remedy = f'To permit that, set "permissions": {setting} for {server.name} in {server.source.file}'
-    return ". ".join(filter(None, (" ".join((*kept, remedy)), at_home)))
+    return ". ".join(filter(None, (" ".join((*kept, remedy)), at_home, remedy_of_program)))
+
+
+def _unresolved(server: ConfiguredServer, permitted: Sequence[str], said: str) -> tuple[list[str], str]:
+    """The hosts that a server looked for itself, past the sandbox's proxy, and are not permitted; and what it needs.
+
+    Only the proxy resolves names, and Node obeys the variables that name it from 22.21 and 24.5 on.
+    """
+    found = dict.fromkeys(host.rstrip(".") for host in _UNRESOLVED.findall(said))
+    if not found and not (_FETCH_FAILED.search(said) and not permitted):
+        return [], ""
+    rules = [NetworkRule.parse(one) for one in permitted]
+    missing = [host for host in found if not any(one.covers(NetworkRule.parse(host)) for one in rules)]
+    address = next((word for word in server.entry.args if word.startswith("https://")), "")
+    if address and any("mcp-remote" in word for word in server.entry.args):
+        return missing, f'kaa connects to such servers itself: "url": "{address}" in the place of its command'
+    how = "" if found else f' "permissions": {{"hosts": [HOST]}} for {server.name} in {server.source.file} permits one.'
+    return (
+        missing,
+        f"It reaches permitted hosts through a proxy, which Node uses from 22.21 and 24.5 on: update an older one.{how}".rstrip(
+            "."
+        ),
+    )
 
 
 def _elsewhere(server: ConfiguredServer, home: str, seen: tuple[str, ...], said: str) -> str:
