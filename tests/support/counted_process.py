@@ -25,8 +25,17 @@ class Log:
         self._descriptor = descriptor
 
     def note(self, what: str, exactly: object = "") -> None:
-        with contextlib.suppress(OSError):  # a helper of the hands closes all descriptors that it does not know
-            os.write(self._descriptor, f"{what}\t{exactly}\n".encode())
+        os.write(self._descriptor, f"{what}\t{exactly}\n".encode())
+
+    def stay_open(self) -> None:
+        """From now on, write also in processes of the hands that close all descriptors that they do not know."""
+        close = os.close
+
+        def close_others(descriptor: int) -> None:
+            if descriptor != self._descriptor:
+                close(descriptor)
+
+        _replace(os, "close", close_others)
 
     def count_system_calls(self) -> None:
         """From now on, count programs that are started, and files that are flushed to disk."""
@@ -112,7 +121,9 @@ def _brain(path: str, *arguments: str) -> NoReturn:
 
 def _hands(descriptor: str, script: str) -> None:
     os.set_inheritable(int(descriptor), False)
-    Log(int(descriptor)).count_system_calls()
+    log = Log(int(descriptor))
+    log.stay_open()
+    log.count_system_calls()
     with open(script, encoding="utf-8") as file:
         source = file.read()
     sys.argv = [script]
