@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kaa.hands.below import RootDirectory
-
 if TYPE_CHECKING:
+    from kaa.hands.below import RootDirectory
     from kaa.hands.confinement.view_watch import ViewWatch
     from kaa.hands.confinement.write_calls import WriteCalls
 
@@ -95,7 +94,7 @@ class Confinement(ABC):
     def release(self) -> None:  # noqa: B027 most tiers do nothing
         """In the fork-server: let go of the protected names that `hold` holds, until it is called again."""
 
-    def beneath(self, directories: Sequence[str]) -> Sequence[RootDirectory]:
+    def beneath(self, directories: Sequence[str]) -> "Sequence[RootDirectory]":
         """In a slot that is not enclosed yet: return those of the directories that it has without mounts in them."""
         return ()
 

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from kaa.hands.below import is_below
+from kaa.host.paths import is_below
 from kaa.workspace.blocked import Blocked
 
 Tell: TypeAlias = Callable[[str], None]
@@ -171,7 +171,7 @@ class Carrier:
         if self.path is None:
             return True
         real = os.path.realpath(self.path)  # a link may have led there
-        return bool(blocked.what) and (is_below(blocked.what, real) or is_below(real, blocked.what))
+        return bool(blocked.what) and (is_below(blocked.what, [real]) or is_below(real, [blocked.what]))
 
 
 def _name(blocked: Blocked) -> str:
