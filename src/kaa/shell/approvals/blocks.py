@@ -9,7 +9,9 @@ from kaa.core.messages import Json, TextContent
 from kaa.core.tool import ToolResult
 from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.shell.approvals.places import is_obeyed
+from kaa.shell.boundary import SandboxControl
 from kaa.workspace.blocked import Blocked, without_note
+from kaa.workspace.sandbox.options import SandboxChange
 
 # A directory such as /srv or /etc/cron.d is more than a call needs: there, the call alone may leave the sandbox.
 _LEAST_DEPTH = 2
@@ -121,3 +123,20 @@ def directory_for(path: str) -> Escalation | None:
     if not real.isprintable() or is_obeyed(real) or directory.count("/") < _LEAST_DEPTH:
         return None
     return None if directory.startswith(_OF_THE_SYSTEM) else Escalation("directory", directory)
+
+
+async def remove_limit(sandbox: SandboxControl, escalation: Escalation) -> None:
+    """Remove a limit of the sandbox, other than leaving it, for the rest of the session.
+
+    Raises:
+        OSError: the sandbox cannot be changed.
+    """
+    match escalation.kind:
+        case "network":
+            sandbox.allow_host(escalation.what)
+        case "port" | "socket":
+            await sandbox.admit(escalation.what)
+        case "directory":
+            await sandbox.change(SandboxChange(writable=(escalation.what,)))
+        case "read":
+            await sandbox.change(SandboxChange(shown=(escalation.what,)))

@@ -6,7 +6,6 @@ first after them.
 """
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,32 +34,30 @@ from kaa.ext.questions import (
     PutBack,
 )
 from kaa.ext.tools import RegisteredTool
-from kaa.host.shims import is_shim
 from kaa.shell.approvals import wording
-from kaa.shell.approvals.blocks import blocked_in, escalations_for, is_dispensable, result_without
+from kaa.shell.approvals.blocks import blocked_in, escalations_for, is_dispensable, remove_limit
 from kaa.shell.approvals.calls import JudgedCall, examine
-from kaa.shell.approvals.coverage import Permission, beyond, forbidden, judged_parts, permission
-from kaa.shell.approvals.foresight import Need, removed_worktree
-from kaa.shell.approvals.grammar import Words
+from kaa.shell.approvals.coverage import Permission, beyond, forbidden, judged_parts
+from kaa.shell.approvals.foresight import Need
 from kaa.shell.approvals.hosts import HostJudge
 from kaa.shell.approvals.installing import place_of_installed
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge, suggested
 from kaa.shell.approvals.memory import Memory
+from kaa.shell.approvals.outside import Outside
 from kaa.shell.approvals.questions import QuestionTurns
 from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError
-from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch, parse_rule
-from kaa.shell.approvals.scripts import files_described, files_named
+from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch
+from kaa.shell.approvals.scripts import files_named
 from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.approvals.targets import find_target, redirected
 from kaa.shell.boundary import SandboxControl
 from kaa.shell.settings import ApprovalPolicy, SettingsError
 from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
-from kaa.workspace.protocol import Links, Start
-from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
-    from kaa.shell.approvals.set_aside import FileAnswers, Outcome, SetAside
+    from kaa.shell.approvals.moved_files import MovedFiles
+    from kaa.shell.approvals.set_aside import FileAnswers, Outcome
 
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
 _LONG_CHARACTERS = 1024
@@ -104,6 +101,7 @@ class Gate:
         self._memory = memory
         self._tool_of = tool_of
         self._sandbox = sandbox
+        self._outside = Outside(sandbox)
         self._abort = abort
         self._sparing = sparing
         self._notify = notify
@@ -116,7 +114,7 @@ class Gate:
         self._escalated: set[Escalation] = set()
         self._owner: Asker | None = None
         self._file_answers: Callable[[], FileAnswers] | None = None
-        self._set_aside: SetAside | None = None
+        self._made_moved_files: MovedFiles | None = None
         self._requested: dict[str, str] = {}  # commands to ask about when they are called, with the model's reasons
         self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
 
@@ -202,7 +200,7 @@ class Gate:
         if self._sandbox.is_narrowed and (escalations or any(one.kind in ("network", "private") for one in blocked)):
             return Refuse(wording.narrowed("; ".join(sentences(blocked))), wording.ADVICE)
         if not escalations:
-            if any(one.kept_as for one in blocked) and (ended := await self._offer_set_aside(call, result, blocked)):
+            if any(one.kept_as for one in blocked) and (ended := await self._moved_files.offer(call, result, blocked)):
                 return ended
             return self._unliftable(blocked, refusal)
         if had.issuperset(escalations):  # it was lifted already, and that was not all
@@ -231,58 +229,26 @@ class Gate:
         self._note_start(call, had_permit or permit is not None)
         return RunAgain(permit)
 
-    async def _offer_set_aside(
-        self, call: ToolCall, result: ToolResult, blocked: Sequence[Blocked]
-    ) -> ToolResult | None:
-        """Ask whether kaa may write what the guard moved away; None where nobody is asked."""
-        if not self._asks_owner:
-            self._tell_owner(blocked)
-            return None
-        try:
-            outcome = await self._offers().offer(call, blocked)
-        except asyncio.CancelledError:  # the run is stopped, perhaps by the answer: its result will not tell it
-            self._tell_of_unsettled(blocked)
-            raise
-        if outcome is None:
-            return None
-        if self._owner is not None:  # they do not read what their agents are told
-            self._tell_owner([one for one in blocked if one not in outcome.settled])
-        rest = result_without(result, outcome.settled) if outcome.settled else result
-        told = (TextContent(outcome.told),) if outcome.told else ()
-        return ToolResult((*rest.content, *told), rest.details, rest.is_error)
-
     async def offer_found(self, found: Sequence[Blocked]) -> "Outcome | None":
         """Ask about files that the guard moved away beside all calls; None where nobody is asked."""
-        return await self._offers().offer(ToolCall("", "bash", {}), found) if self._asks_owner else None
+        return await self._moved_files.offer_found(found)
 
     @property
-    def _asks_owner(self) -> bool:
-        """Whether the person is asked about files that may be theirs."""
-        is_writable = self._sandbox.mode == "workspace-write" and not self._sandbox.is_narrowed
-        return is_writable and (self._owner or self.asker).can_ask and self._policy() != "never"
+    def _moved_files(self) -> "MovedFiles":
+        if self._made_moved_files is None:
+            from kaa.shell.approvals.moved_files import MovedFiles  # lazy: few commands make such files
 
-    def _tell_owner(self, blocked: Sequence[Blocked]) -> None:
-        """Tell the person what the guard moved away, where neither a question nor a result does."""
-        if self._owner is not None or (self.asker.can_ask and self._policy() == "never"):
-            from kaa.workspace.moved_wording import notice_beside  # lazy: the guard rarely moves anything
-
-            for one in dict.fromkeys(one for one in blocked if one.kept_as):
-                self._notify(notice_beside(one))
-
-    def _tell_of_unsettled(self, blocked: Sequence[Blocked]) -> None:
-        from kaa.workspace.moved_wording import notice_beside  # lazy, as above
-
-        settled = self._offers().settled
-        for one in dict.fromkeys(one for one in blocked if one.kept_as and one not in settled):
-            self._notify(notice_beside(one))
-
-    def _offers(self) -> "SetAside":
-        if self._set_aside is None:
-            from kaa.shell.approvals.set_aside import SetAside  # lazy: few commands make such files
-
-            answers = None if self._file_answers is None else self._file_answers()
-            self._set_aside = SetAside(self._sandbox, self._ask_to_write, self._forbids, self._notify, answers)
-        return self._set_aside
+            self._made_moved_files = MovedFiles(
+                self._sandbox,
+                owner=lambda: self._owner,
+                asker=lambda: self.asker,
+                policy=self._policy,
+                ask=self._ask_to_write,
+                forbids=self._forbids,
+                notify=self._notify,
+                answers=None if self._file_answers is None else self._file_answers(),
+            )
+        return self._made_moved_files
 
     async def _ask_to_write(self, call: JudgedCall, question: Approval) -> Allowed | Denied:
         async with self._questions.turn() as is_stopped:
@@ -315,7 +281,7 @@ class Gate:
         verdict = await answer_request(
             call,
             self._sandbox,
-            objection=self._objection_to_leaving,
+            objection=self._outside.objection,
             ask=self._ask_for if self._can_ask else None,
             switchable=self._switchable,
             forbids=lambda judged: forbidden(judged, self._memory.rules.deny, self._sandbox.root),
@@ -336,7 +302,7 @@ class Gate:
         """Ask about a command that the model wants to run outside: now, since files that it runs can change."""
         from kaa.shell.approvals.requests import question_outside  # lazy, as above
 
-        if (objection := self._objection_to_leaving(call)) is not None:
+        if (objection := self._outside.objection(call)) is not None:
             return Denied(wording.not_offered(objection))
         async with self._questions.turn() as is_stopped:
             if is_stopped:
@@ -345,14 +311,18 @@ class Gate:
 
     async def _outside_if_held(self, call: JudgedCall, verdict: Allowed) -> Allowed | Denied:
         """Ask whether a command of git leaves the sandbox that would stop half way at protected files."""
-        if "git" not in str(call.arguments.get("command")) or not self._is_held_back or self._sandbox.is_narrowed:
+        if (
+            "git" not in str(call.arguments.get("command"))
+            or not self._outside.is_held_back
+            or self._sandbox.is_narrowed
+        ):
             return verdict
         from kaa.shell.approvals.checkouts import explained, held_by  # lazy: few commands are of git
 
         if (held := await held_by(call, self._sandbox.held_from, self._sandbox.held_by_stash)) is None:
             return verdict
         call = await self._sparing.spare(call) if call.losses else call
-        objection = self._objection_to_leaving(call)
+        objection = self._outside.objection(call)
         if objection is not None or not self._can_ask:
             return Denied(wording.held(explained(held), objection, held.remedy))
         async with self._questions.turn() as is_stopped:
@@ -395,80 +365,18 @@ class Gate:
         """
         from kaa.shell.approvals.leaving import harm_at  # lazy: few calls are blocked
 
-        if not self._is_held_back:
+        if not self._outside.is_held_back:
             return "", escalations
-        harm = self._loss_outside(call) or harm_at(call, blocked)
+        harm = self._outside.loss(call) or harm_at(call, blocked)
         if harm is not None and any(one.kind in ("outside", "directory") for one in escalations):
             return harm, ()
         if OUTSIDE not in escalations or not self._can_ask:  # else it is for the user to add a rule
             return "", escalations
-        objection = self._objection_to_leaving(call, blocked)
+        objection = self._outside.objection(call, blocked)
         if objection is None:
             return "", escalations
         narrower = self._escalations_for(call.tool, blocked, shows=True)
         return objection, () if OUTSIDE in narrower or had.issuperset(narrower) else narrower
-
-    def _objection_to_leaving(self, call: JudgedCall, blocked: Sequence[Blocked] = ()) -> str | None:
-        """Why the person is not asked whether a command may leave the sandbox; None for what may be asked."""
-        from kaa.shell.approvals.leaving import objection_to_leaving  # lazy: few calls have to leave
-
-        if call.risk != "command" or not self._is_held_back:
-            return None
-        if any(one.kind == "process" for one in blocked):
-            return "it would reach other processes of this machine"
-        exposed = self._exposed(call) or self._runs_writable(call, files_named, files_described)
-        if exposed is None and (variable := self._sandbox.exposed_setting()) is not None:
-            exposed = wording.exposed_setting(variable)
-        if exposed is None and (script := self._loads_of_project(call)) is not None:
-            exposed = wording.loads_of_project(script)
-        return objection_to_leaving(
-            call,
-            self._sandbox.root,
-            exposed,
-            lambda path: self._writable(path) is None and self._sandbox.permits(Escalation("read", path)),
-        )
-
-    def _loss_outside(self, call: JudgedCall) -> str | None:
-        """What a command may destroy outside the project, in a sentence; None if nothing."""
-        from kaa.shell.approvals.leaving import loss_outside  # lazy, as above
-
-        return loss_outside(call, self._sandbox.root, self._sandbox.writable)
-
-    def _hooks_outside(self, call: JudgedCall) -> str | None:
-        """Which hooks of git run with a command that is to leave the sandbox, in a sentence; None if there are none."""
-        from kaa.shell.approvals.leaving import hooks_outside  # lazy, as above
-
-        return hooks_outside(call, self._sandbox.root)
-
-    def _links_of(self, call: JudgedCall) -> Links:
-        """What a command that leaves the sandbox does with links in what commands can write."""
-        from kaa.shell.approvals.leaving import links_of  # lazy, as above
-
-        return links_of(call, self._sandbox.root) if self._is_held_back else "followed"
-
-    def _loads_of_project(self, call: JudgedCall) -> str | None:
-        """The script that a command starts in the project, and that loads code from there; None if there is none."""
-        if call.reach is None or self._start_of(call) == "home":
-            return None
-        names = dict.fromkeys(words[0] for words in call.reach.commands if words and words[0])
-        return next(filter(None, map(self._sandbox.starts_module_here, filter(None, names))), None)
-
-    def _start_of(self, call: JudgedCall) -> Start:
-        """Where a command that leaves the sandbox starts."""
-        from kaa.shell.approvals.leaving import start_of  # lazy, as above
-
-        return start_of(call, self._sandbox.root) if self._is_held_back else "trusting"
-
-    def _names_files(self, call: JudgedCall) -> bool:
-        """Whether a command that is to leave the sandbox names files that commands can exchange afterwards."""
-        from kaa.shell.approvals.leaving import names_files  # lazy, as above
-
-        return call.risk == "command" and self._is_held_back and names_files(call)
-
-    @property
-    def _is_held_back(self) -> bool:
-        """Whether commands without a permit stay in a sandbox."""
-        return self._sandbox.confined and self._sandbox.mode != "full-access"
 
     async def _ask_for(self, call: JudgedCall, question: Approval) -> Denied | None:
         """Ask for permissions that no rule gives, and lift what the question says."""
@@ -513,7 +421,7 @@ class Gate:
             return None
         if call.risk == "command":
             workspace_of = self._sandbox.watched if verdict.asked else self._sandbox.unattended
-            place = self._links_of(call), self._start_of(call)
+            place = self._outside.links(call), self._outside.start(call)
             return WorkspacePermit(
                 self._sandbox.watched(*place, verdict.files) if verdict.files else workspace_of(*place)
             )
@@ -553,16 +461,7 @@ class Gate:
             examined = examine(call, risk, self._sandbox, server=server)
         else:
             examined = await asyncio.to_thread(examine, call, risk, self._sandbox, server=server)
-        return examined if not examined.needs or blocked else await self._without_unneeded(examined)
-
-    async def _without_unneeded(self, call: JudgedCall) -> JudgedCall:
-        """The call without the need to leave the sandbox for a worktree that a command has made in it."""
-        if call.reach is None or call.works_elsewhere or self._sandbox.mode != "workspace-write":
-            return call
-        path = removed_worktree(call.reach)
-        is_free = path is not None and await self._sandbox.can_remove_worktree(path)
-        needs = tuple(need for need in call.needs if need.escalation != OUTSIDE)
-        return msgspec.structs.replace(call, needs=needs) if is_free else call
+        return examined if not examined.needs or blocked else await self._outside.without_unneeded(examined)
 
     def _risk_of(self, name: str) -> Risk:
         tool = self._tool_of(name)
@@ -591,8 +490,8 @@ class Gate:
             self._sandbox.root,
             answered=self._memory.answer_to(call),
             needs=self._unmet(call),
-            exposed=self._exposed,
-            runs_writable=lambda judged: self._runs_writable(judged, files_named),
+            exposed=self._outside.exposed,
+            runs_writable=lambda judged: self._outside.runs_writable(judged, files_named),
         )
         return Denied(wording.forbidden(call, verdict.reason)) if isinstance(verdict, Denied) else verdict
 
@@ -617,35 +516,6 @@ class Gate:
             return True
         return need.kind == "network" and self._hosts.knows(need.what)
 
-    def _exposed(self, call: JudgedCall) -> str | None:
-        """Which program of a command that is to leave the sandbox commands can write or lead, in a sentence, if any."""
-        if call.reach is None or self._sandbox.mode == "full-access":
-            return None
-        for name in dict.fromkeys(words[0] for words in call.reach.commands if words and words[0]):
-            path = os.path.join(self._sandbox.root, os.path.expanduser(name or ""))
-            if name and "/" in name:  # a rule may name a path, but not that of a shim
-                if is_shim(path):
-                    return wording.obeys_project(name)
-            elif name and (found := self._sandbox.exposed_program(name)):
-                return wording.exposed(name, found)
-        return None
-
-    def _runs_writable(self, call: JudgedCall, *searches: Callable[[Words], Iterator[str]]) -> str | None:
-        """Which file that a command runs commands can write, in a sentence; None if none.
-
-        Args:
-            call: the command.
-            searches: find the files that a program runs.
-        """
-        commands = call.reach.commands if call.reach and self._sandbox.mode != "full-access" else ()
-        files = ((words[0] or "", file) for search in searches for words in commands for file in search(words))
-        return next((wording.runs_writable(name, path) for name, file in files if (path := self._writable(file))), None)
-
-    def _writable(self, name: str) -> str | None:
-        """Where a path leads, if calls without a permit can write there."""
-        path = os.path.realpath(os.path.join(self._sandbox.root, os.path.expanduser(name)))
-        return path if any(f"{path}/".startswith(f"{root.rstrip('/')}/") for root in self._sandbox.writable) else None
-
     async def _resolve(self, call: JudgedCall) -> Allowed | Denied:
         """End the doubt about a call: by what can be restored, by what was answered meanwhile, or by asking."""
         async with self._questions.turn() as is_stopped:
@@ -663,13 +533,13 @@ class Gate:
             if verdict.only_connects:
                 return await self._ask_to_connect(call, verdict)
             foreseen = next((need.reason for need in verdict.needs if need.escalation == OUTSIDE), verdict.exposed)
-            objection = self._objection_to_leaving(call) if foreseen is not None and not verdict.is_ruled else None
+            objection = self._outside.objection(call) if foreseen is not None and not verdict.is_ruled else None
             if foreseen is not None and objection is not None:
                 is_alone = call.script is None or len(call.script.commands) < 2
                 return Denied(wording.not_offered(objection) if is_alone else wording.not_together(foreseen, objection))
             leaves = (call.outside or verdict.exposed) and call.risk != "outside"
             escalations = (OUTSIDE,) if leaves else tuple(need.escalation for need in verdict.needs)
-            rules_count = verdict.rules_count and not (OUTSIDE in escalations and self._names_files(call))
+            rules_count = verdict.rules_count and not (OUTSIDE in escalations and self._outside.names_files(call))
             question = Approval(
                 title=call.title,
                 call_id=call.id,
@@ -686,7 +556,7 @@ class Gate:
                 and isinstance(self._judge(call, "auto"), Allowed),
                 stepping=self._policy() == "step",
                 diff=await self._preview(call.tool, call.arguments) if self._preview and call.risk == "write" else "",
-                loses_outside=bool(call.losses or call.restorable) and self._loss_outside(call) is not None,
+                loses_outside=bool(call.losses or call.restorable) and self._outside.loss(call) is not None,
                 server=call.server,
             )
             answer = await self._ask(call, question, rules_count=rules_count)
@@ -725,9 +595,9 @@ class Gate:
         outside = OUTSIDE in escalations
         rules = self._memory.rules
         is_ruled = outside or not self._can_ask  # a rule is all that is left where nobody can be asked
-        exposed = (self._exposed(call) or self._runs_writable(call, files_named)) if is_ruled else None
+        exposed = (self._outside.exposed(call) or self._outside.runs_writable(call, files_named)) if is_ruled else None
         # No rule and no answer for the session is offered for a program that commands can exchange afterwards.
-        is_stable = exposed is None and not (self._can_ask and self._names_files(call))
+        is_stable = exposed is None and not (self._can_ask and self._outside.names_files(call))
         offered = suggested(call, rules, self._sandbox.root, outside=True) if is_ruled and is_stable else None
         denial = forbidden(call, rules.deny, self._sandbox.root)
         if denial is not None and denial[0] is RuleMatch.YES:  # only now it is known where its path leads
@@ -755,17 +625,18 @@ class Gate:
     ) -> Allowed | Denied:
         """Ask until there is an answer that can be taken. `asker`: instead of that of the calls."""
         outside = OUTSIDE in question.escalations
-        if outside and (hooks := self._hooks_outside(call)) is not None:
+        if outside and (hooks := self._outside.hooks(call)) is not None:
             question = msgspec.structs.replace(question, warning="; ".join(filter(None, (question.warning, hooks))))
-        was_offered = outside and self._objection_to_leaving(call) is None
+        was_offered = outside and self._outside.objection(call) is None
         while (asker or self.asker).can_ask:
             answer = await (asker or self.asker).ask(question)
             try:
                 if isinstance(answer, AllowInProject):
-                    return await self._keep(question.directories)
+                    await asyncio.to_thread(self._memory.allow_in_project, question.directories)  # with a lock
+                    return Allowed(asked=True, lasting=True)
                 is_yes = not isinstance(answer, Deny | Dismissed | Abort)
                 # Files may have changed while the question was open.
-                if is_yes and was_offered and (objection := self._objection_to_leaving(call)) is not None:
+                if is_yes and was_offered and (objection := self._outside.objection(call)) is not None:
                     return Denied(wording.not_offered(objection))
                 return await self._take(answer, call, outside=outside, rules_count=rules_count, auto=question.auto)
             except (RuleError, ApprovalsError, SettingsError) as error:
@@ -794,9 +665,11 @@ class Gate:
                 if rules_count:
                     self._memory.allow_call(call, Permission(outside))
             case AllowForSession(rules=str(text)):
-                self._memory.allow_for_session(self._rules(text, call, outside=outside, rules_count=rules_count))
+                self._memory.allow_for_session(
+                    self._memory.rules_in(text, call, self._sandbox.root, outside=outside, counts=rules_count)
+                )
             case AllowAlways(rules=text):
-                rules = self._rules(text, call, outside=outside, rules_count=rules_count)
+                rules = self._memory.rules_in(text, call, self._sandbox.root, outside=outside, counts=rules_count)
                 await asyncio.to_thread(self._memory.allow_always, rules)  # another kaa may hold the lock
             case Deny(reason=reason):
                 return Denied(wording.refused(reason))
@@ -809,28 +682,6 @@ class Gate:
                 return Denied(wording.stopped())
         return Allowed(outside, asked=True, lasting=lasting)
 
-    async def _keep(self, directories: Sequence[str]) -> Allowed:
-        if not directories:
-            raise RuleError("only a directory can be kept for this project: allow it once, or deny it")
-        await asyncio.to_thread(self._memory.allow_in_project, directories)  # another kaa may hold the lock
-        return Allowed(asked=True, lasting=True)
-
-    def _rules(self, text: str, call: JudgedCall, *, outside: bool, rules_count: bool) -> list[Rule]:
-        """The rules a user answered with.
-
-        Raises:
-            RuleError: one is none, or together with the others in force they would not have allowed the call.
-        """
-        if not rules_count:
-            raise RuleError("no rule can allow this: allow it once, or deny it")
-        rules = [parse_rule(line) for line in text.splitlines() if line.strip()]
-        granted = permission(call, [*self._memory.rules.allow, *rules], self._sandbox.root)
-        if granted is None or (outside and not granted.outside):
-            lacks = outside and not all(rule.outside for rule in rules)
-            needed = ", which has to leave the sandbox: 'outside' must stand before each rule" if lacks else ""
-            raise RuleError(f"{text.strip()!r} does not allow this call{needed}")
-        return rules
-
     async def _lift_for_session(self, escalations: Sequence[Escalation]) -> None:
         """Permit what a yes permits for the rest of the session.
 
@@ -838,18 +689,9 @@ class Gate:
             OSError: the sandbox cannot be changed.
         """
         for lift in escalations:
-            match lift.kind:
-                case "outside":
-                    continue
-                case "network":
-                    self._sandbox.allow_host(lift.what)
-                case "port" | "socket":
-                    await self._sandbox.admit(lift.what)
-                case "directory":
-                    await self._sandbox.change(SandboxChange(writable=(lift.what,)))
-                case "read":
-                    await self._sandbox.change(SandboxChange(shown=(lift.what,)))
-            self._escalated.add(lift)
+            if lift != OUTSIDE:
+                await remove_limit(self._sandbox, lift)
+                self._escalated.add(lift)
 
 
 def _leaves(verdict: Allowed | Doubtful) -> bool:

@@ -6,9 +6,9 @@ import msgspec
 
 from kaa.ext.api import Risk
 from kaa.shell.approvals.calls import JudgedCall
-from kaa.shell.approvals.coverage import Permission
+from kaa.shell.approvals.coverage import Permission, permission
 from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError, RuleFile
-from kaa.shell.approvals.rules import Rule
+from kaa.shell.approvals.rules import Rule, RuleError, parse_rule
 
 
 class Memory:
@@ -69,6 +69,29 @@ class Memory:
         """Let rules hold until the session ends."""
         self._of_session += ApprovalRules(allow=tuple(rules))
 
+    def rules_in(self, text: str, call: JudgedCall, root: str, *, outside: bool, counts: bool) -> list[Rule]:
+        """Return the rules a user answered with.
+
+        Args:
+            text: the rules, one a line.
+            call: that was asked about.
+            root: the project.
+            outside: the call leaves the sandbox.
+            counts: a rule can allow such calls.
+
+        Raises:
+            RuleError: one is none, or together with the others in force they would not have allowed the call.
+        """
+        if not counts:
+            raise RuleError("no rule can allow this: allow it once, or deny it")
+        rules = [parse_rule(line) for line in text.splitlines() if line.strip()]
+        granted = permission(call, [*self.rules.allow, *rules], root)
+        if granted is None or (outside and not granted.outside):
+            lacks = outside and not all(rule.outside for rule in rules)
+            needed = ", which has to leave the sandbox: 'outside' must stand before each rule" if lacks else ""
+            raise RuleError(f"{text.strip()!r} does not allow this call{needed}")
+        return rules
+
     def allow_always(self, rules: Sequence[Rule]) -> None:
         """Let rules hold from now on.
 
@@ -84,8 +107,11 @@ class Memory:
 
         Raises:
             ApprovalsError: they cannot be kept.
+            RuleError: there are none.
             SettingsError: the settings cannot be changed.
         """
+        if not directories:
+            raise RuleError("only a directory can be kept for this project: allow it once, or deny it")
         if self._keep_writable is None:
             raise ApprovalsError("there are no settings to keep directories in: allow it for this session")
         self._keep_writable(directories)

@@ -1,0 +1,128 @@
+"""What a command would meet outside the sandbox, and do there: judged before somebody is asked to let it leave."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from kaa.ext.escalations import OUTSIDE, Escalation
+from kaa.host.shims import is_shim
+from kaa.shell.approvals import wording
+from kaa.shell.approvals.calls import JudgedCall
+from kaa.shell.approvals.foresight import removed_worktree
+from kaa.shell.approvals.grammar import Words
+from kaa.shell.approvals.scripts import files_described, files_named
+from kaa.shell.boundary import SandboxControl
+from kaa.workspace.blocked import Blocked
+from kaa.workspace.protocol import Links, Start
+
+
+class Outside:
+    """Judges commands that are to leave the sandbox.
+
+    Args:
+        sandbox: that they would leave.
+    """
+
+    def __init__(self, sandbox: SandboxControl) -> None:
+        self._sandbox = sandbox
+
+    def objection(self, call: JudgedCall, blocked: Sequence[Blocked] = ()) -> str | None:
+        """Why the person is not asked whether a command may leave the sandbox; None for what may be asked."""
+        from kaa.shell.approvals.leaving import objection_to_leaving  # lazy: few calls have to leave
+
+        if call.risk != "command" or not self.is_held_back:
+            return None
+        if any(one.kind == "process" for one in blocked):
+            return "it would reach other processes of this machine"
+        exposed = self.exposed(call) or self.runs_writable(call, files_named, files_described)
+        if exposed is None and (variable := self._sandbox.exposed_setting()) is not None:
+            exposed = wording.exposed_setting(variable)
+        if exposed is None and (script := self._loads_of_project(call)) is not None:
+            exposed = wording.loads_of_project(script)
+        return objection_to_leaving(
+            call,
+            self._sandbox.root,
+            exposed,
+            lambda path: self._writable(path) is None and self._sandbox.permits(Escalation("read", path)),
+        )
+
+    def loss(self, call: JudgedCall) -> str | None:
+        """What a command may destroy outside the project, in a sentence; None if nothing."""
+        from kaa.shell.approvals.leaving import loss_outside  # lazy, as above
+
+        return loss_outside(call, self._sandbox.root, self._sandbox.writable)
+
+    def hooks(self, call: JudgedCall) -> str | None:
+        """Which hooks of git run with a command that is to leave the sandbox, in a sentence; None if there are none."""
+        from kaa.shell.approvals.leaving import hooks_outside  # lazy, as above
+
+        return hooks_outside(call, self._sandbox.root)
+
+    def links(self, call: JudgedCall) -> Links:
+        """What a command that leaves the sandbox does with links in what commands can write."""
+        from kaa.shell.approvals.leaving import links_of  # lazy, as above
+
+        return links_of(call, self._sandbox.root) if self.is_held_back else "followed"
+
+    def _loads_of_project(self, call: JudgedCall) -> str | None:
+        """The script that a command starts in the project, and that loads code from there; None if there is none."""
+        if call.reach is None or self.start(call) == "home":
+            return None
+        names = dict.fromkeys(words[0] for words in call.reach.commands if words and words[0])
+        return next(filter(None, map(self._sandbox.starts_module_here, filter(None, names))), None)
+
+    def start(self, call: JudgedCall) -> Start:
+        """Where a command that leaves the sandbox starts."""
+        from kaa.shell.approvals.leaving import start_of  # lazy, as above
+
+        return start_of(call, self._sandbox.root) if self.is_held_back else "trusting"
+
+    def names_files(self, call: JudgedCall) -> bool:
+        """Whether a command that is to leave the sandbox names files that commands can exchange afterwards."""
+        from kaa.shell.approvals.leaving import names_files  # lazy, as above
+
+        return call.risk == "command" and self.is_held_back and names_files(call)
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether commands without a permit stay in a sandbox."""
+        return self._sandbox.confined and self._sandbox.mode != "full-access"
+
+    def exposed(self, call: JudgedCall) -> str | None:
+        """Which program of a command that is to leave the sandbox commands can write or lead, in a sentence, if any."""
+        if call.reach is None or self._sandbox.mode == "full-access":
+            return None
+        for name in dict.fromkeys(words[0] for words in call.reach.commands if words and words[0]):
+            path = os.path.join(self._sandbox.root, os.path.expanduser(name or ""))
+            if name and "/" in name:  # a rule may name a path, but not that of a shim
+                if is_shim(path):
+                    return wording.obeys_project(name)
+            elif name and (found := self._sandbox.exposed_program(name)):
+                return wording.exposed(name, found)
+        return None
+
+    def runs_writable(self, call: JudgedCall, *searches: Callable[[Words], Iterator[str]]) -> str | None:
+        """Which file that a command runs commands can write, in a sentence; None if none.
+
+        Args:
+            call: the command.
+            searches: find the files that a program runs.
+        """
+        commands = call.reach.commands if call.reach and self._sandbox.mode != "full-access" else ()
+        files = ((words[0] or "", file) for search in searches for words in commands for file in search(words))
+        return next((wording.runs_writable(name, path) for name, file in files if (path := self._writable(file))), None)
+
+    def _writable(self, name: str) -> str | None:
+        """Where a path leads, if calls without a permit can write there."""
+        path = os.path.realpath(os.path.join(self._sandbox.root, os.path.expanduser(name)))
+        return path if any(f"{path}/".startswith(f"{root.rstrip('/')}/") for root in self._sandbox.writable) else None
+
+    async def without_unneeded(self, call: JudgedCall) -> JudgedCall:
+        """The call without the need to leave the sandbox for a worktree that a command has made in it."""
+        if call.reach is None or call.works_elsewhere or self._sandbox.mode != "workspace-write":
+            return call
+        path = removed_worktree(call.reach)
+        is_free = path is not None and await self._sandbox.can_remove_worktree(path)
+        needs = tuple(need for need in call.needs if need.escalation != OUTSIDE)
+        return msgspec.structs.replace(call, needs=needs) if is_free else call
