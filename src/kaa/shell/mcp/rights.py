@@ -119,13 +119,10 @@ def _unresolved(server: ConfiguredServer, permitted: Sequence[str], said: str) -
     address = next((word for word in server.entry.args if word.startswith("https://")), "")
     if address and any("mcp-remote" in word for word in server.entry.args):
         return missing, f'kaa connects to such servers itself: "url": "{address}" in the place of its command'
-    how = "" if found else f' "permissions": {{"hosts": [HOST]}} for {server.name} in {server.source.file} permits one.'
-    return (
-        missing,
-        f"It reaches permitted hosts through a proxy, which Node uses from 22.21 and 24.5 on: update an older one.{how}".rstrip(
-            "."
-        ),
-    )
+    remedy = "It reaches permitted hosts through a proxy, which Node uses from 22.21 and 24.5 on: update an older one"
+    if not found:
+        remedy += f'. "permissions": {{"hosts": [HOST]}} for {server.name} in {server.source.file} permits one'
+    return missing, remedy
 
 
 def _elsewhere(server: ConfiguredServer, home: str, seen: tuple[str, ...], said: str) -> str:
