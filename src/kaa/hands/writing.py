@@ -174,40 +174,17 @@ def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | 
 
 
 def _overwrite(target: Place, data: bytes, expected: Expectation | None, *, executable: bool) -> bool:
-    """Write into a file that exists; False if it may not be written, runs as its owner, or has other names."""
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    try:
-        descriptor = os.open(target.name, flags, dir_fd=target.directory)
-    except OSError:
-        return False
-    try:
-        old = os.fstat(descriptor)
-        refuse_irregular(old)
-        if old.st_mode & (stat.S_ISUID | stat.S_ISGID) or old.st_nlink > 1:
-            return False
+    """Write into a file that exists; False if that is not possible."""
+    from kaa.hands.in_place import overwrite  # lazy: few files have other owners and groups
+
+    def check(descriptor: int) -> None:
         if expected is not None and _digest_of(descriptor) != expected.digest:
             raise _changed()
-        if len(data) > old.st_size and hasattr(os, "posix_fallocate"):
-            _make_room(descriptor, len(data))
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        _fill(descriptor, data)
-        os.ftruncate(descriptor, len(data))
         if executable:
             with contextlib.suppress(PermissionError):
                 _make_executable(descriptor)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    return True
 
-
-def _make_room(descriptor: int, size: int) -> None:
-    """Fail before anything is overwritten where the disk has no room."""
-    try:
-        os.posix_fallocate(descriptor, 0, size)
-    except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-            raise
+    return overwrite(target.directory, target.name, data, check)
 
 
 def _copy_extended_attributes(source: Place, descriptor: int) -> None:

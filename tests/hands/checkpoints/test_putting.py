@@ -14,6 +14,7 @@ from kaa.hands.below import RootDirectory
 from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.states import State, digest_of
+from tests.support.ordinary import ORDINARY_UID, as_ordinary_user, open_directory
 
 _NEW = b"new\n"
 
@@ -158,6 +159,25 @@ def test_an_ordinary_user_changes_modes_of_what_he_cannot_read_and_is_told_of_bi
 
         assert json.loads(done.stdout) == {"0700": "", "2755": "the system set the mode 0755 instead of 2755"}
         assert (Path(folder) / "0700").stat().st_mode & 0o7777 == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("mode", [0o664, 0o640])
+def test_a_file_keeps_a_group_that_a_new_one_cannot_have(mode: int) -> None:
+    with open_directory() as folder:
+        path = folder / "file"
+        path.write_bytes(b"changed, and longer")
+        path.chmod(0o664)
+        os.chown(path, ORDINARY_UID, 54399)
+        root = RootDirectory(str(folder), -1)
+
+        with as_ordinary_user():
+            put(root, "file", file_of(b"changed, and longer", 0o664), file_of(_NEW, mode), _NEW)
+
+        status = path.stat()
+        assert path.read_bytes() == _NEW
+        assert (status.st_uid, status.st_gid, status.st_mode & 0o7777) == (ORDINARY_UID, 54399, mode)
+        assert os.listdir(folder) == ["file"]
 
 
 @pytest.mark.parametrize(("expected", "target"), [(DIRECTORY, None), (None, DIRECTORY), (DIRECTORY, NEW)])

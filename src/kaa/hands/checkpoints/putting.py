@@ -18,7 +18,8 @@ class NotAsExpectedError(Exception):
 
 
 class Putter:
-    """Puts back one thing after another. A file is replaced at once: a new one beside it gets its name.
+    """Puts back one thing after another. A file is replaced at once: a new one beside it gets its name,
+    unless that cannot have the same owner and group.
 
     Nothing is synced to the disk, as with git: after a power failure the same restore can be done again, because the
     contents are kept elsewhere.
@@ -90,7 +91,10 @@ class Putter:
             else:
                 lost = _write(directory, temporary, target.mode, content)
             _check(directory, name, expected)  # as late as can be
-            os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            if _has_owner_of(directory, temporary, name) or not _overwrite(directory, name, target.mode, content):
+                os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            else:
+                os.unlink(temporary, dir_fd=directory)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=directory)
@@ -210,6 +214,38 @@ def _write(directory: int, name: str, mode: int, content: bytes) -> int:
         return mode & ~os.fstat(descriptor).st_mode & ~_PERMISSIONS
     finally:
         os.close(descriptor)
+
+
+def _has_owner_of(directory: int, new: str, name: str) -> bool:
+    """Give a new file the owner and the group of what it replaces. False if it cannot have them; a link needs none."""
+    new_state = os.lstat(new, dir_fd=directory)
+    try:
+        old = os.lstat(name, dir_fd=directory)
+    except FileNotFoundError:
+        return True
+    if (old.st_uid, old.st_gid) == (new_state.st_uid, new_state.st_gid) or not stat.S_ISREG(new_state.st_mode):
+        return True
+    if new_state.st_mode & ~_PERMISSIONS & 0o7777 or not stat.S_ISREG(old.st_mode):
+        return True  # it must not run as somebody else
+    try:
+        os.chown(new, old.st_uid, old.st_gid, dir_fd=directory, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EINVAL):
+            raise
+        return False
+    return True
+
+
+def _overwrite(directory: int, name: str, mode: int, content: bytes) -> bool:
+    """Write into the file that is there, and give it a mode; False if that is not possible."""
+    from kaa.hands.in_place import overwrite  # lazy: few files have other owners and groups
+
+    def give_mode(descriptor: int) -> None:
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != stat.S_IMODE(mode):
+            with contextlib.suppress(PermissionError):  # whose it is decides
+                os.fchmod(descriptor, stat.S_IMODE(mode))
+
+    return overwrite(directory, name, content, give_mode)
 
 
 def _set_mode(descriptor: int, mode: int) -> None:

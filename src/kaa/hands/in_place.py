@@ -1,0 +1,58 @@
+"""Writes into a file that exists, where a new file in its place could not have its owner and group.
+
+In a user namespace that is each group but one. A crash in between leaves a file that is written in part, so what calls
+this has the content elsewhere meanwhile.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+
+
+def overwrite(directory: int, name: str, data: bytes, check: Callable[[int], None] = lambda _: None) -> bool:
+    """Replace the content of a regular file.
+
+    Args:
+        directory: the open directory in which it is.
+        name: in it; a symlink is not followed.
+        data: the new content.
+        check: gets the open file right before it is written, and raises if it must not be.
+
+    Returns:
+        False if it was not written: it may not be, is no regular file, runs as its owner, or has other names, which
+        would get the content, too.
+
+    Raises:
+        OSError: the disk has no room, and it is as it was; or it cannot be written to the end.
+    """
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=directory)
+    except OSError:
+        return False
+    try:
+        old = os.fstat(descriptor)
+        if not stat.S_ISREG(old.st_mode) or old.st_mode & (stat.S_ISUID | stat.S_ISGID) or old.st_nlink > 1:
+            return False
+        check(descriptor)
+        if len(data) > old.st_size and hasattr(os, "posix_fallocate"):
+            _make_room(descriptor, len(data))
+        remaining, position = memoryview(data), 0
+        while remaining:
+            written = os.pwrite(descriptor, remaining, position)
+            remaining, position = remaining[written:], position + written
+        os.ftruncate(descriptor, len(data))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _make_room(descriptor: int, size: int) -> None:
+    """Fail before anything is overwritten where the disk has no room."""
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
