@@ -57,6 +57,28 @@ def test_the_first_model_of_a_local_server_is_taken(tmp_path: Path) -> None:
     assert "authorization" not in dict(server.requests[0].headers)
 
 
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("nope/x", ["box is asked for 'nope/x', which is in no list of models"]),
+        ("nope/x:high", ["box is asked for 'nope/x', which is in no list of models"]),
+        ("box/nope/x", []),
+        ("mine", []),
+        (None, []),
+    ],
+)
+def test_a_model_that_nobody_lists_is_named(tmp_path: Path, query: str | None, told: list[str]) -> None:
+    provider = {"baseUrl": "http://box/v1", "models": [{"id": "mine"}]}
+    (tmp_path / "models.json").write_bytes(msgspec.json.encode({"providers": {"box": provider}}))
+    notices: list[str] = []
+
+    asyncio.run(
+        find_model(ModelRegistry(tmp_path, {}), ModelChoice(query), _Server({"data": []}), notify=notices.append)
+    )
+
+    assert notices == told
+
+
 def test_a_named_model_is_not_asked_for(tmp_path: Path) -> None:
     server = _Server(NetworkError("down"))
 

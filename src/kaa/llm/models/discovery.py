@@ -41,7 +41,7 @@ async def find_model(
 
     Args:
         registry: what there is; learns of servers on this machine.
-        notify: told, in a sentence, of a window that is too small for work.
+        notify: told, in a sentence, of a window that is too small for work, and of a model that nobody lists.
         look: ask at the usual ports of this machine before saying that there is no model.
 
     Raises:
@@ -57,7 +57,11 @@ async def find_model(
         if not look:
             raise
         return await _found_around(registry, choice, transport, error, notify)
-    return resolved if isinstance(resolved, ResolvedModel) else await ask_server(registry, resolved, transport)
+    if not isinstance(resolved, ResolvedModel):
+        return await ask_server(registry, resolved, transport)
+    if choice.query and choice.provider is None and registry.is_guess(choice.query, resolved.model):
+        notify(f"{resolved.model.provider} is asked for {resolved.model.id!r}, which is in no list of models")
+    return resolved
 
 
 async def find_local_model(

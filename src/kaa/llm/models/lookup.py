@@ -90,11 +90,16 @@ class Lookup:
         Raises:
             UnclearError: it is a guess.
         """
+        if self.is_guess(query, model):
+            provider = self._providers[model.provider]
+            raise _unknown(query, [known.model for known in provider.models], provider.name)
+
+    def is_guess(self, query: str, model: Model) -> bool:
+        """Whether a model that was found is not listed, and the query does not name its provider."""
         provider = self._providers.get(model.provider)
         if provider is None or provider.find(model.id) or not provider.knows_its_models:
-            return
-        if not query.lower().startswith(f"{provider.name.lower()}/"):
-            raise _unknown(query, [known.model for known in provider.models], provider.name)
+            return False
+        return not query.lower().startswith(f"{provider.name.lower()}/")
 
     def _anywhere(self, query: str) -> FoundModel:
         usable = self.usable()

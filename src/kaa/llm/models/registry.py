@@ -305,6 +305,10 @@ class ModelRegistry:
             tuple(self._resolved(provider, model, credential, thinking) for model in likely),
         )
 
+    def is_guess(self, query: str, model: Model) -> bool:
+        """Whether a model that was found is not listed, and the query does not name its provider."""
+        return self._lookup.is_guess(self.split_level(query)[0], model)
+
     def refuse_guess(self, query: str, model: Model) -> None:
         """Make sure that a model that was found is listed, or that the query names its provider.
 
