@@ -18,9 +18,9 @@ class NotAsExpectedError(Exception):
 
 
 class Putter:
-    """Puts back one thing after another. A file is replaced at once: a new one beside it gets its name,
-    unless that cannot have the same owner and group.
+    """Puts back one thing after another.
 
+    A file is replaced at once: a new one beside it gets its name, unless that cannot have the same owner and group.
     Nothing is synced to the disk, as with git: after a power failure the same restore can be done again, because the
     contents are kept elsewhere.
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,6 +20,7 @@ from kaa.shell.mcp.approvals import ApprovalRecordsError
 from kaa.shell.mcp.code import CodeChangedError, UnknownCodeError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
+from kaa.shell.mcp.installed import INSTALLED
 from kaa.shell.mcp.outside_programs import file_named_outside
 from kaa.shell.mcp.own_folder import line_elsewhere, meant_names, must_leave, way_back
 from kaa.shell.mcp.own_home import variables_of_home, with_users_home
@@ -33,6 +35,9 @@ from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import OwnStreams
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
+
+if TYPE_CHECKING:
+    from kaa.shell.mcp.live_packages import LivePackages
 
 _MAX_LINE_CHARACTERS = 1_000
 _NO_DIRECTORY = "/dev/null"  # nothing can be below it: Python compiles again and keeps nothing
@@ -79,6 +84,7 @@ class ServerProcess:
         self._log = log
         self._hindrance = hindrance
         self._silence = silence
+        self._exchanged = ""  # a package
         self._told = 0  # what the program was kept from before, errors have said
         self._last = ""
         self._error = ""
@@ -87,12 +93,24 @@ class ServerProcess:
         self.stdout = stdout
         self.end = program.end
 
+    def end_for(self, package: str) -> str:
+        """End it at once, because something in a package changed that it may load. Returns this reason."""
+        self._exchanged = (
+            f"it was ended, because {package} changed while it ran, and it could load that with what only it may have."
+            " The next use compares its packages, and asks if they are others"
+        )
+        self._program.end()
+        self._program.end()  # this time with KILL
+        return self._exchanged
+
     async def wait(self) -> str:
         """See `ServerProgram`."""
         try:
             ending = await self._program.wait()
         except OSError as error:
             return f"it could not be run: {error.strerror or error}"
+        if self._exchanged:
+            return self._exchanged
         await asyncio.wait({self._logging}, timeout=1)
         said = f": {self._last}" if self._last else ""
         hindrance = self._hindrance(self._program.blocked_hosts(), self._last) or ("" if said else self._silence)
@@ -187,15 +205,16 @@ async def start_program(
             loaded=sandbox.loaded,
             confined=entry.sandbox,
         )
-        if await asyncio.to_thread(code_of, server, place) != admitted:
-            raise CodeChangedError
         hindrance = partial(_hindrance, server, place, data, leaves=leaves)
         copies = ExitStack()
         try:
+            packages = await _watched(admitted, copies) if entry.sandbox and (variables or permissions.hosts) else None
+            if await asyncio.to_thread(code_of, server, place) != admitted:
+                raise CodeChangedError
             shown = admitted if permissions.project != "none" else dict(admitted.items() - here.items())
             if shown and entry.sandbox:
                 rights = await asyncio.to_thread(_with_copies, rights, shown, place, copies)
-            return await _started(
+            process = await _started(
                 argv,
                 rights,
                 place,
@@ -205,6 +224,9 @@ async def start_program(
                 ended=copies.close,
                 silence=silence_of(server),
             )
+            if packages is not None:
+                packages.tell(lambda package: _end_for(process, package, server, place))
+            return process
         except BaseException:
             await asyncio.to_thread(copies.close)
             raise
@@ -212,6 +234,24 @@ async def start_program(
         raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
     except (VariableError, SettingsError, ApprovalRecordsError, OSError, ValueError) as error:
         raise ServerGoneError(str(error)) from error
+
+
+async def _watched(code: Mapping[str, str], closing: ExitStack) -> "LivePackages | None":
+    """Watch the installed packages of a server that has what commands have not, until its end."""
+    if not any(digest.startswith(INSTALLED) for digest in code.values()):
+        return None
+    from kaa.shell.mcp.live_packages import LivePackages  # lazy: few servers have packages that commands can write
+
+    packages = LivePackages(code)
+    closing.callback(packages.close_from_thread)
+    await packages.open()
+    return packages
+
+
+def _end_for(process: ServerProcess, package: str, server: ConfiguredServer, place: Place) -> None:
+    """End a server at once, because something in a package changed that it may load."""
+    reason = process.end_for(package)
+    place.report(f"MCP server {server.name}: {reason}")
 
 
 def _hindrance(
