@@ -1,8 +1,12 @@
 """Finding out who gives tokens, and believing only what fits."""
 
+import asyncio
 import socket
+import ssl
+from pathlib import Path
 
 import pytest
+import trustme
 
 from kaa.core.errors import OverloadedError
 from kaa.llm.auth.errors import LoginError
@@ -301,6 +305,36 @@ def test_a_server_is_as_internal_as_the_least_internal_of_its_addresses(monkeypa
         contact("https://both.example/mcp", "https://10.0.0.1/x")
     with pytest.raises(UnsafeAddressError):
         contact("https://9.9.9.9/mcp", "https://both.example/x")
+
+
+@pytest.mark.parametrize("name", ["mcp.example", "other.example"])
+def test_a_server_is_on_this_machine_if_it_proves_that_by_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Whoever owns a name decides where it leads each time that it is asked for; only its server has its key."""
+    authority, certificate = trustme.CA(), tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(str(certificate))
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    usual = socket.getaddrinfo
+
+    def resolved(host: str, *rest: object, **more: object) -> list[tuple[object, ...]]:
+        asked = "127.0.0.1" if host == name else host
+        return list(usual(asked, *rest, **more))  # type: ignore[arg-type] # as it was called
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+
+    async def scenario() -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        authority.issue_cert("mcp.example").configure_cert(context)
+        async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context) as server:
+            port = server.sockets[0].getsockname()[1]
+            await GuardedTransport(_Network(), f"https://{name}:{port}/mcp").check("https://127.0.0.1/x")
+
+    if name == "mcp.example":
+        run(scenario())
+    else:
+        with pytest.raises(UnsafeAddressError, match="on this machine"):
+            run(scenario())
 
 
 def test_no_other_place_is_tried_after_a_refused_address(server: McpOAuthServer, logging_in: LogIn) -> None:

@@ -11,6 +11,10 @@ from kaa.host.addresses import AddressKind, kind_of
 from kaa.llm.auth.oauth.config import is_confidential
 from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport, host_of
 
+# Nobody else can have such a name (RFC 6762, RFC 8375, and what ICANN reserved in 2024).
+_LOCAL_ENDINGS = (".localhost", ".local", ".lan", ".home.arpa", ".internal")
+_PROOF_SECONDS = 10
+
 
 class UnsafeAddressError(AuthError):
     """The server sends kaa where it must not go. Not a `LoginError`: no other address is tried instead."""
@@ -20,7 +24,8 @@ class GuardedTransport:
     """Sends requests only to addresses that are no more internal than all of those of the server that named them.
 
     A name can point elsewhere between this check and the connection. What it leads to then has to prove by TLS to be
-    the named host, and gets no token.
+    the named host, and gets no token. A server counts as internal only if it proves that likewise, by TLS at its
+    internal address: whoever owns a name may have it lead to any address for a moment.
 
     Closing it leaves `transport` open, which others use too.
 
@@ -59,7 +64,7 @@ class GuardedTransport:
                 "https://"
             )
         kind = max(await _kinds(url), key=_by_nearness)
-        if kind is AddressKind.PUBLIC or kind.value <= min(await _kinds(self._server), key=_by_nearness).value:
+        if kind is AddressKind.PUBLIC or kind.value <= (await _proved_kind(self._server)).value:
             return
         where = "in a private network" if kind is AddressKind.PRIVATE else "on this machine or its local network"
         raise UnsafeAddressError(
@@ -77,13 +82,47 @@ async def _kinds(url: str) -> Sequence[AddressKind]:
 
     What has no address here is left to a proxy, or to fail.
     """
+    return [kind for _, kind in await _addresses(url)] or [AddressKind.PUBLIC]
+
+
+async def _addresses(url: str) -> Sequence[tuple[str, AddressKind]]:
     host = urlsplit(url).hostname or ""
     try:
-        return [kind_of(host)]
+        return [(host, kind_of(host))]
     except ValueError:
         pass
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        return [AddressKind.PUBLIC]
-    return [kind_of(str(place[0])) for *_, place in found]
+        return []
+    return [(str(place[0]), kind_of(str(place[0]))) for *_, place in found]
+
+
+async def _proved_kind(url: str) -> AddressKind:
+    """The kind of the least internal address of a server, if it really is there."""
+    found = await _addresses(url)
+    if not found:
+        return AddressKind.PUBLIC
+    address, kind = min(found, key=lambda one: one[1].value)
+    host = urlsplit(url).hostname or ""
+    is_local = host in (address, "localhost") or "." not in host or host.endswith(_LOCAL_ENDINGS)
+    is_there = kind is AddressKind.PUBLIC or is_local or await _answers_for(url, address)
+    return kind if is_there else AddressKind.PUBLIC
+
+
+async def _answers_for(url: str, address: str) -> bool:
+    """Whether what listens at an address proves by TLS to be the host of `url`."""
+    parts = urlsplit(url)
+    if parts.scheme != "https":
+        return False
+    from kaa.llm.http.tls import tls_context  # lazy: few logins lead to a private network
+
+    try:
+        async with asyncio.timeout(_PROOF_SECONDS):
+            _, writer = await asyncio.open_connection(
+                address, parts.port or 443, ssl=tls_context(None), server_hostname=parts.hostname
+            )
+            writer.close()
+    except (OSError, TimeoutError):  # also what TLS refuses
+        return False
+    return True
