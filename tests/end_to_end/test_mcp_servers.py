@@ -170,6 +170,28 @@ def test_no_command_for_headers_is_one_that_commands_can_write(kaa: Kaa, server:
         assert remote.asked == []
 
 
+def test_no_command_for_headers_is_one_that_commands_could_write(kaa: Kaa, server: ModelServer) -> None:
+    canary, added = kaa.home / "canary", kaa.home.parent / "added"
+    added.mkdir()
+    for script in (added / "h.sh", kaa.home / "linked.sh"):
+        script.write_text(f"touch {canary}; echo '{{}}'\n")
+    (kaa.project / "h.sh").hardlink_to(kaa.home / "linked.sh")
+    server.begin([call("bash", command="true"), say("Done.")])
+    kaa.run("-p", "hi", "--sandbox", "workspace-write", "--add-dir", str(added))
+    helpers = [f"sh {added}/h.sh", f"sh {kaa.home}/linked.sh"]
+    with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:
+        entries = {f"s{n}": {"url": remote.url, "headersHelper": one} for n, one in enumerate(helpers)}
+        (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": entries}))
+        server.begin([*(call("mcp", action="connect", server=name) for name in entries), say("I cannot.")])
+
+        kaa.run("-p", "hi")
+
+        said = results(server)
+        assert "was added to a project (--add-dir)" in said[0]
+        assert "is a hard link" in said[1]
+        assert not canary.exists()
+
+
 def test_a_known_server_offers_its_tools_at_once(kaa: Kaa, server: ModelServer) -> None:
     configure(kaa, kaa.home / "mcp.json", required=True)
     server.begin([say("Once.")])

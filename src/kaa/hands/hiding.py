@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 
 _PARENT_OF_KAA = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_FAILED = 126  # a shell's exit code for a program that cannot be executed
+_FAILED, _NOT_FOUND = 126, 127  # a shell's exit codes for a program that it cannot execute, or does not find
 
 
-def execute(directories: Sequence[str], argv: Sequence[str]) -> None:
-    """Hide directories from this process, which must have one thread only, and execute a program in its place.
+def hide(directories: Sequence[str]) -> None:
+    """Hide directories from this process, which must have one thread only, and from what it executes.
 
     Raises:
         OSError: the kernel refused.
@@ -27,7 +27,6 @@ def execute(directories: Sequence[str], argv: Sequence[str]) -> None:
         os.chdir(cwd)  # it may be hidden now
     else:
         _close(there)
-    os.execv(argv[0], list(argv))  # noqa: S606 - the program that was asked for
 
 
 def _can_mount(directories: Sequence[str]) -> bool:
@@ -93,8 +92,14 @@ if __name__ == "__main__":
     from kaa.hands.confinement.contract import ConfinementError  # only found once the path is set
 
     first = 2 + int(sys.argv[1])
+    program = sys.argv[first:]
     try:
-        execute(sys.argv[2:first], sys.argv[first:])
+        hide(sys.argv[2:first])
     except (OSError, ConfinementError) as error:
         sys.stderr.write(f"this machine cannot hide from it what commands can write ({error})\n")
         sys.exit(_FAILED)
+    try:
+        os.execvp(program[0], program)  # noqa: S606 - the program that was asked for
+    except OSError as error:
+        sys.stderr.write(f"{program[0]}: {error.strerror}\n")
+        sys.exit(_NOT_FOUND if isinstance(error, FileNotFoundError) else _FAILED)

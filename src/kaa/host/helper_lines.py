@@ -9,7 +9,8 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from kaa.host.known_projects import known_projects
+from kaa.host.hard_links import has_other_name, how_to_part
+from kaa.host.known_projects import known_projects, way_back
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import written
 
@@ -33,10 +34,25 @@ _READ = frozenset({"cat", "head", "tail", "cut", "tr", "grep", "jq", "base64", "
 
 
 def writable_places(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Directories that commands of the model can write, or could in other projects; not those with the whole home."""
+    """Directories that commands of the model can write, or could in an earlier run; not those with the whole home."""
+    return tuple(dict.fromkeys((*_writable_now(environ), *known_projects(environ, "", added=True))))
+
+
+def without_toolchains(places: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Leave out directories that were added in an earlier run and are searched for programs: those must be found.
+
+    Args:
+        places: directories that commands can write, or could.
+        environ: the variables that programs get.
+    """
+    kept = {*_writable_now(environ), *known_projects(environ, "")}
+    entries = [os.path.realpath(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
+    return tuple(one for one in places if one in kept or not any(is_below(entry, (one,)) for entry in entries))
+
+
+def _writable_now(environ: Mapping[str, str]) -> list[str]:
     home = os.path.realpath(environ.get("HOME") or os.path.expanduser("~"))
-    now = (one for one in written() if not is_below(home, (one,)))
-    return tuple(dict.fromkeys((*now, *known_projects(environ, ""))))
+    return [one for one in written() if not is_below(home, (one,))]
 
 
 def named_path(line: str, environ: Mapping[str, str], base: str, is_written: Callable[[str], bool]) -> str | None:
@@ -59,6 +75,19 @@ def named_path(line: str, environ: Mapping[str, str], base: str, is_written: Cal
             if path_written is not None:
                 return path_written
     return None
+
+
+def why_not_run(path: str, environ: Mapping[str, str]) -> str:
+    """Say why a line that names a path is not run, and what to do.
+
+    Args:
+        path: the path.
+        environ: the user's variables.
+    """
+    if has_other_name(path) and not is_below(path, writable_places(environ)):
+        return f"which is a hard link, so commands in the sandbox may have written it: {how_to_part(path)}"
+    way = way_back(path, environ) or "move it out of projects"
+    return f"which commands in the sandbox can write, or could in another run, and would run with your rights: {way}"
 
 
 def without_reading(line: str) -> str:

@@ -19,6 +19,7 @@ from kaa.llm.http.authorized import authorized
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.wire import Endpoint
+from kaa.workspace.places import Places
 from tests.support.model_server import ModelServer, Received, say
 
 _SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -169,6 +170,30 @@ printf '"Expiration":"2099-01-01T00:00:00Z"}}'
         return [_parts(dict(request.headers))["key"] for request in (first, again, last)]
 
     assert asyncio.run(keys()) == ["KEY1", "KEY1", "KEY2"]
+
+
+@pytest.mark.parametrize("written", ["in an added directory", "by another name"])
+def test_a_program_that_commands_could_write_gives_no_credentials(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    program = tmp_path / "lib" / "give"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/canary\n")
+    program.chmod(0o700)
+    machine.write_text(f"[profile work]\ncredential_process = {program}\n")
+    environ = {"AWS_PROFILE": "work", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    places = Places.of(environ, str(tmp_path), str(tmp_path / "app"))
+    assert places.caches
+    if written == "by another name":
+        (tmp_path / "other").hardlink_to(program)
+    else:
+        places.note_added([str(program.parent)])
+
+    with pytest.raises(AuthError, match=r"`credential_process`.* names .*/lib/give"):
+        _authorized(environ)
+
+    assert not (tmp_path / "canary").exists()
 
 
 @pytest.mark.usefixtures("machine")

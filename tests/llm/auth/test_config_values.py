@@ -1,6 +1,7 @@
 """Values that name variables or commands."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from kaa.host import lone_pythons
 from kaa.llm.auth import key_commands
 from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError
+from kaa.workspace.places import Places
 
 
 @pytest.mark.parametrize(
@@ -121,14 +123,61 @@ class TestScriptsOfTheUser:
         monkeypatch.setattr(key_commands, "_DISTRIBUTION", (str(tmp_path / "bin"),))
         (tmp_path / "bin/aws").write_text(f"#!{os.path.realpath(sys.executable)}\nprint('key')\n")
         (tmp_path / "bin/aws").chmod(0o755)
-        assert not key_commands._wrap("aws key", "here", environ)
+        assert not key_commands.wrapped("aws key", "here", environ)
 
         packages = tmp_path / f".local/lib/python3.{sys.version_info[1]}/site-packages"
         packages.mkdir(parents=True)
         (packages / "app.pth").write_text(f"{tmp_path}/dev/app/missing\n")
         lone_pythons._is_led_into_projects.cache_clear()
 
-        assert key_commands._wrap("aws key", "here", environ)
+        assert key_commands.wrapped("aws key", "here", environ)
+
+    @pytest.mark.parametrize("line", ["!~/bin/key.sh", "!key.sh", "!echo $(key.sh)", "!sh -c 'key.sh'"])
+    def test_a_script_that_is_a_hard_link_is_not_executed(
+        self, tmp_path: Path, environ: dict[str, str], line: str
+    ) -> None:
+        script = self._script(tmp_path / "bin/key.sh")
+        (tmp_path / "dev/app/key.sh").hardlink_to(script)
+
+        with pytest.raises(CredentialError, match=r"bin/key\.sh, which is a hard link") as refused:
+            ConfigValues(environ).evaluate(line, "here")
+
+        assert not (tmp_path / "canary").exists()
+        _, remedy, _ = str(refused.value).split("`")
+        subprocess.run(remedy, shell=True, check=True)
+        assert _printed(environ, line) == "key"
+
+    @pytest.mark.parametrize("line", ["!~/dev/lib/key.sh", "!cd ~/dev/lib && ./key.sh", "!other.sh"])
+    def test_a_script_in_a_directory_that_was_added_once_is_not_executed(
+        self, tmp_path: Path, environ: dict[str, str], line: str
+    ) -> None:
+        self._script(tmp_path / "dev/lib/key.sh")
+        self._script(tmp_path / "bin/other.sh", "~/dev/lib/key.sh")
+        Places.of(environ, str(tmp_path), str(tmp_path / "dev/app")).note_added([str(tmp_path / "dev/lib")])
+
+        with pytest.raises(CredentialError, match="here"):
+            ConfigValues(environ).evaluate(line, "here")
+
+        assert not (tmp_path / "canary").exists()
+        (tmp_path / ".kaa/agent/projects-added").write_text("")
+        assert _printed(environ, line) == "key"
+
+    def test_a_toolchain_in_a_directory_that_was_added_once_is_found(
+        self, tmp_path: Path, environ: dict[str, str]
+    ) -> None:
+        self._script(tmp_path / "tools/bin/tool")
+        self._script(tmp_path / "bin/key.sh", "tool")
+        environ["PATH"] += f":{tmp_path}/tools/bin"
+        Places.of(environ, str(tmp_path), str(tmp_path / "dev/app")).note_added([str(tmp_path / "tools")])
+
+        assert _printed(environ, "!key.sh") == "key"
+
+    @staticmethod
+    def _script(file: Path, line: str = "touch ~/canary; echo key") -> Path:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{line}\n")
+        file.chmod(0o755)
+        return file
 
     def test_a_script_that_needs_no_project_works(self, tmp_path: Path, environ: dict[str, str]) -> None:
         script = tmp_path / "bin/key.sh"
@@ -146,8 +195,8 @@ class TestScriptsOfTheUser:
         (tmp_path / "bin/jq").symlink_to("/bin/echo")
 
         assert _printed(environ, "!jq key") == "key"
-        assert key_commands._wrap("jq key", "here", environ)
-        assert not key_commands._wrap("echo key", "here", environ)
+        assert key_commands.wrapped("jq key", "here", environ)
+        assert not key_commands.wrapped("echo key", "here", environ)
 
 
 def _printed(environ: dict[str, str], line: str) -> str:

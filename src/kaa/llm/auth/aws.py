@@ -6,16 +6,18 @@ machines. It comes with the extra `kaa[bedrock]`; who has a Bedrock API key need
 
 import asyncio
 import re
+import shlex
 import subprocess
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from kaa.core.errors import AuthError
 from kaa.host.programs import home_of, host_programs
+from kaa.llm.auth.errors import CredentialError
+from kaa.llm.auth.key_commands import wrapped
 from kaa.llm.http.transport import HttpRequest, host_of
 
 if TYPE_CHECKING:
@@ -115,7 +117,15 @@ def _found(environ: Mapping[str, str]) -> "Credentials | None":
     from botocore.session import Session
 
     session = Session(profile=environ.get("AWS_PROFILE"))
-    popen = partial(subprocess.Popen, env=host_programs(environ).environment(), cwd=home_of(environ))
+    variables, home = host_programs(environ).environment(), home_of(environ)
+
+    def popen(argv: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":
+        try:
+            wrap = wrapped(shlex.join(argv), "`credential_process` of the AWS profile", environ)
+        except CredentialError as error:
+            raise AuthError(str(error)) from error
+        return subprocess.Popen([*wrap, *argv], env=variables, cwd=home, **options)
+
     process = ProcessProvider(
         session.get_config_variable("profile") or "default", lambda: session.full_config, popen=popen
     )

@@ -4,10 +4,11 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from kaa.host import helper_lines
+from kaa.host.hard_links import has_other_name
 from kaa.host.home_settings import obeyed
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import SAFE_PATH, home_of, host_programs
@@ -16,11 +17,12 @@ from kaa.llm.auth.errors import CredentialError
 # pi's limit for `!command` values.
 _TIMEOUT_SECONDS = 10.0
 _SHOWN_ERROR_CHARACTERS = 200
+_AROUND_WORDS = re.compile(r"""[()`$"']""")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 _DISTRIBUTION = ("/usr", "/bin", "/sbin", "/nix/store", "/snap", "/opt/homebrew")
 _HIDDEN = (
     "It sees projects as empty, because it is no plain program, or obeys settings there: `!cat FILE` reads a file of a"
-    " project"
+    " project, and `$NAME` is a variable that your shell exports"
 )
 _NOT_FOUND = 127  # a shell's exit code for a program that it does not find
 
@@ -37,11 +39,16 @@ def output_of(command: str, where: str, environ: Mapping[str, str], wrap: Sequen
     Raises:
         CredentialError: it names what sandboxed commands can write, failed, took too long or said nothing.
     """
-    return _run(command, where, environ, _wrap(command, where, environ) if wrap is None else wrap)
+    return _run(command, where, environ, wrapped(command, where, environ) if wrap is None else wrap)
 
 
-def _wrap(command: str, where: str, environ: Mapping[str, str]) -> Sequence[str]:
+def wrapped(command: str, where: str, environ: Mapping[str, str]) -> Sequence[str]:
     """What a command is started through, so that it executes nothing that sandboxed commands can write.
+
+    Args:
+        command: a line for a shell.
+        where: the place in a file, for the error message.
+        environ: the user's variables.
 
     Raises:
         CredentialError: it names such a file.
@@ -49,16 +56,21 @@ def _wrap(command: str, where: str, environ: Mapping[str, str]) -> Sequence[str]
     if not (places := helper_lines.writable_places(environ)):
         return ()
     line, home = helper_lines.without_reading(command), environ.get("HOME", "/")
-    if path := helper_lines.named_path(line, environ, home, lambda one: is_below(one, places)):
-        raise CredentialError(
-            f"{where}: the command names {path}, which commands in the sandbox can write, or could when kaa ran there,"
-            " and would run with your rights: move it out of projects"
-        )
+    path = helper_lines.named_path(line, environ, home, lambda one: is_below(one, places) or has_other_name(one))
+    if path := path or next(filter(has_other_name, _found_programs(line, environ)), None):
+        raise CredentialError(f"{where}: the command names {path}, {helper_lines.why_not_run(path, environ)}")
     if helper_lines.says_all(line, environ, home, places) and _is_plain(command, environ, places):
         return ()
     from kaa.host.hiding import hidden_from_program  # lazy: few commands need it
 
-    return hidden_from_program(places)
+    return hidden_from_program(helper_lines.without_toolchains(places, environ))
+
+
+def _found_programs(line: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """The programs that words of a line may mean."""
+    programs = host_programs(environ)
+    words = helper_lines.plain_words(_AROUND_WORDS.sub(" ", line), environ)
+    yield from (found for word in dict.fromkeys(words) if (found := programs.find(word)) is not None)
 
 
 def _is_plain(line: str, environ: Mapping[str, str], places: Sequence[str]) -> bool:

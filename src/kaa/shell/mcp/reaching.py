@@ -4,8 +4,11 @@ import asyncio
 
 import msgspec
 
-from kaa.host.helper_lines import named_path
+from kaa.host.hard_links import has_other_name
+from kaa.host.helper_lines import named_path, why_not_run, without_toolchains
 from kaa.host.hiding import hidden_from_program
+from kaa.host.known_projects import known_projects
+from kaa.host.paths import is_below
 from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.auth.oauth.config import is_confidential
@@ -63,13 +66,16 @@ def _helped(server: ConfiguredServer, place: Place) -> dict[str, str]:
     """
     where = f"`headersHelper` of MCP server {server.name} in {server.source.file}"
     home = place.environ.get("HOME", "/")
-    if (path := named_path(server.entry.headers_helper, place.environ, home, place.commands_can_write)) is not None:
-        raise ServerGoneError(
-            f"{where} names {path}, which commands in the sandbox can write, and would run with your rights: move it"
-            " out of the project"
-        )
+    added = known_projects(place.environ, place.project, added=True)
+
+    def is_written(one: str) -> bool:
+        return place.commands_can_write(one) or is_below(one, added) or has_other_name(one)
+
+    if (path := named_path(server.entry.headers_helper, place.environ, home, is_written)) is not None:
+        raise ServerGoneError(f"{where} names {path}, {why_not_run(path, place.environ)}")
     try:
-        wrap = () if place.is_full_access() else hidden_from_program(place.writable())
+        hidden = without_toolchains((*place.writable(), *added), place.environ)
+        wrap = () if place.is_full_access() else hidden_from_program(hidden)
         printed = ConfigValues(place.environ, wrap).evaluate(f"!{server.entry.headers_helper}", where)
         return msgspec.json.decode(printed, type=dict[str, str])
     except CredentialError as error:
