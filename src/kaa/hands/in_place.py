@@ -10,11 +10,11 @@ import stat
 from collections.abc import Callable
 
 
-def overwrite(directory: int, name: str, data: bytes, check: Callable[[int], None] = lambda _: None) -> bool:
+def overwrite(directory: int | None, name: str, data: bytes, check: Callable[[int], None] = lambda _: None) -> bool:
     """Replace the content of a regular file.
 
     Args:
-        directory: the open directory in which it is.
+        directory: the open directory in which it is; None if the name is a path.
         name: in it; a symlink is not followed.
         data: the new content.
         check: gets the open file right before it is written, and raises if it must not be.
