@@ -205,7 +205,8 @@ class LoadedExtensions:
                     if one.is_required:
                         missing = missing or error
                     elif not told:
-                        self._report(f"{error}. kaa continues without it: correct it and enter /reload")
+                        corrected = "" if isinstance(error, UnapprovedError) else ": correct it and enter /reload"
+                        self._report(f"{error}. kaa continues without it{corrected}")
             for sentence in await self._modifications(
                 [Path(one.extension.path) for one, loading in begun if not isinstance(loading, ExtensionError | None)]
             ):

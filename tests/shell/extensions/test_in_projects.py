@@ -119,6 +119,15 @@ def test_reloading_asks_about_what_changed(stage: Stage, repository: Path) -> No
     assert "-NAME = 'one'\n+NAME = 'two'" in person.questions[1].diff
 
 
+def test_without_a_yes_nothing_is_to_be_corrected(stage: Stage, repository: Path) -> None:
+    _link(stage, repository)
+
+    stage.play(_commands)
+
+    (told,) = [notice for notice in stage.notices if "is not loaded" in notice]
+    assert told.endswith("kaa asks in the terminal at the next start, and after /reload. kaa continues without it")
+
+
 def test_what_stays_loaded_after_a_no_is_said_in_one_sentence(stage: Stage, repository: Path) -> None:
     _link(stage, repository)
     stage.asker = yes_or_no(True, False)
