@@ -48,7 +48,8 @@ _SENTENCES = {
     "git": "Writing to .git is blocked: the user has switched git writes off (--no-git, or sandbox.git in the"
     " settings).",
     "kaa": "Writing {what} is blocked: kaa itself runs from it. Use another virtual environment for the project"
-    " (python3 -m venv), or keep kaa and its extensions outside the project.",
+    " (python3 -m venv), or keep kaa outside the project. Of an extension that is installed with --link, instead of"
+    " named with -e, kaa loads a copy, and commands may change it.",
     "direct": "A direct connection to {what} is blocked: commands reach the network only through the proxy in"
     " HTTPS_PROXY. (Use a program that supports it, or type the command behind `!`, which runs it with your rights.)",
     "port": "Connecting to localhost:{what} is blocked: it is a service outside the sandbox, which has its own"

@@ -46,7 +46,7 @@ def establish(
             )
         confinement.warnings.append(
             f"kaa itself runs from {own}: commands cannot change it. Use another virtual environment for the project,"
-            " or keep kaa and its extensions outside it."
+            " or keep kaa outside it; install an extension with --link instead of naming it with -e."
         )
     if own := _exposed(policy, policy.obeyed):
         if not has_mounts:
