@@ -239,19 +239,27 @@ class TemporaryFiles:
         ahead, left = [""], _MAX_ENTRIES
         while ahead and left > 0:
             directory = ahead.pop(0)
+            goes_on = not directory or directory.count("/") < _MAX_DEPTH - 2
             with contextlib.suppress(OSError), _listable(self._directory, directory) as descriptor:
                 self._remember(directory, os.fstat(descriptor))
                 for entry in os.scandir(descriptor):
                     left -= 1
-                    name = os.path.join(directory, entry.name)
-                    if entry.name.startswith(".") or is_below_any(os.path.join(self._path, name), self._excluded):
+                    if entry.name.startswith("."):
                         continue
-                    with contextlib.suppress(OSError):
+                    try:
                         status = entry.stat(follow_symlinks=False)
-                        if self._is_open_to_all(status):
-                            yield Seen(name, _identity(status), status.st_mtime_ns)
-                        elif self._is_open_directory(status) and name.count("/") < _MAX_DEPTH - 1:
-                            ahead.append(name)
+                    except OSError:
+                        continue
+                    is_file = self._is_open_to_all(status)
+                    if not is_file and not (goes_on and self._is_open_directory(status)):
+                        continue  # most of them
+                    name = os.path.join(directory, entry.name)
+                    if is_below_any(os.path.join(self._path, name), self._excluded):
+                        continue
+                    if is_file:
+                        yield Seen(name, _identity(status), status.st_mtime_ns)
+                    else:
+                        ahead.append(name)
 
     def _is_open_directory(self, status: os.stat_result) -> bool:
         everybody = stat.S_IROTH | stat.S_IXOTH
