@@ -67,7 +67,7 @@ _SENTENCES = {
     "unread": "{what} holds more, or deeper, files and directories than kaa can check, so commands can change some"
     " there that other programs execute or obey. Remove what is not needed there, then start kaa again.",
     "unchecked": "kaa could not check whether commands wrote files that other programs execute: the guard did not"
-    " answer. Stop background processes, and look at what changed (git status) before you open the project in"
+    " answer{what}. Stop background processes, and look at what changed (git status) before you open the project in"
     " another program.",
 }
 
@@ -209,6 +209,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         match self.kind:
             case "write":
                 return _outside_the_project(self.what)
+            case "unchecked":
+                return _SENTENCES[self.kind].format(what=f" (it is at {self.what})" if self.what else "")
             case "protected":
                 what = self.what or "a protected file"
                 if "/.git/" in self.what:

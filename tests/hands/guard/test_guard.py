@@ -51,6 +51,7 @@ class Brain:
     def __init__(self, root: Path, policy: Policy, *, begins: bool = True) -> None:
         ours, theirs = socket.socketpair()
         self._ours = ours
+        self.busy_at: list[str] = []  # what it has told of
         self._connection, self._theirs = WireConnection(ours), WireConnection(theirs)
         self._thread = threading.Thread(
             target=guard.serve, args=(self._theirs, HandsSettings(str(root), "/"), policy), daemon=True
@@ -62,9 +63,12 @@ class Brain:
 
     def ask(self, op: str, **fields: object) -> dict[str, Any]:
         self._connection.send({"op": op, **fields})
-        frame = self._connection.receive()
-        assert frame is not None
-        return frame.header
+        while True:
+            frame = self._connection.receive()
+            assert frame is not None
+            if "busy" not in frame.header:
+                return frame.header
+            self.busy_at.append(str(frame.header["busy"]))
 
     def signs(self) -> Sequence[int]:
         """What the guard gives to poll; the caller closes the last one."""
@@ -2677,6 +2681,21 @@ def test_a_link_to_a_repository_in_node_modules_is_watched(
         (project / "tool").symlink_to("node_modules/a/b")
 
     assert list(brain.check()) == ["node_modules/a/b/.git/config"]
+
+
+def test_a_guard_that_is_late_says_where_it_is(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_LATE_SECONDS", -1.0)  # always
+    (project / "sub").mkdir()
+    brain = start()
+    assert brain.busy_at[0] == str(project)
+    brain.busy_at.clear()
+
+    _write(project / "sub" / ".envrc", "evil")
+
+    assert list(brain.check()) in ([], ["sub/.envrc"])  # told before
+    assert set(brain.busy_at) & {str(project), str(project / "sub"), str(project / "sub" / ".envrc")}
 
 
 def test_what_links_under_protected_names_lead_to_is_guarded(project: Path, start: Callable[..., Brain]) -> None:

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from kaa.hands.connection import WireConnection
 from kaa.hands.wire import Header
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.channel import Channel
 from kaa.workspace.hands import Hands
 from kaa.workspace.sandbox.watch import GuardWatch
-from kaa.workspace.slots import Slot
+from kaa.workspace.slots import GuardLostError, Slot
 from tests.support.patience import HANG_SECONDS
 
 _FOUND = {"path": "/project/.envrc", "kept_as": "/project/.envrc.kaa-blocked", "why": "", "kind": "protected"}
@@ -73,6 +75,28 @@ def test_what_an_answer_tells_that_nobody_waits_for_any_more_is_told_all_the_sam
     with theirs:
         asyncio.run(scenario())
     assert [(one.kind, one.what) for one in told] == [("protected", "/project/.envrc"), ("unread", "/project/.git/lfs")]
+
+
+def test_a_guard_that_is_late_is_named_with_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kaa.workspace.sandbox.watch._PATIENCE_SECONDS", 0.2)
+    ours, theirs = socket.socketpair()
+
+    async def scenario() -> None:
+        slot = Slot(0, Channel(ours, "The guard"), cast("Hands", None))
+        watch = GuardWatch(slot, "/project", lambda: (), lambda: None, lambda _: None, lambda _: None)
+        guard = _Guard(theirs)
+        guard.answer(busy="/project/.git")
+        try:
+            with pytest.raises(GuardLostError, match=r"too much to do at /project/\.git; stop"):
+                await watch.begin("command", slot.hands)
+            assert watch.busy_at == "/project/.git"
+        finally:
+            watch.close()
+
+    with theirs:
+        asyncio.run(scenario())
+    assert "did not answer (it is at /project/.git). Stop" in Blocked("unchecked", "/project/.git").text
+    assert "did not answer. Stop" in Blocked("unchecked").text
 
 
 def test_what_a_file_had_when_it_was_moved_and_what_it_has_later_are_both_kept(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ whether a mount keeps something that has to be moved away, "unheld": whether som
 "unchecked": directories of which not all can be checked, as it was before any command, "discerns": whether `discern`
 has an effect, "calm": whether what is made now is the user's, "scans": whether it cannot watch all directories}`:
 
+If something takes long, it first says at what it is: `{"busy": path}`.
+
     {"op": "check"}                what was found since the last answer
     {"op": "news"}                 the same without comparing; for what comes to light while nobody asks. Unlike the
                                    others it does not end the counting of findings by which a loop is recognized

@@ -45,6 +45,7 @@ class GuardedDirectories:
         on_too_many: gets a directory with more directories below it than are looked into: what was there before any
             command, and the topmost one of what has come since.
         takes_in: says whether everything is accepted now.
+        on_look: gets the absolute path of each directory that is looked into.
 
     Attributes:
         roots: the writable directories.
@@ -63,6 +64,7 @@ class GuardedDirectories:
         on_unreadable: Callable[[Directory, str], None],
         on_too_many: Callable[[Directory], None],
         takes_in: Callable[[], bool],
+        on_look: Callable[[str], None],
     ) -> None:
         self.roots = [root for path in roots if (root := open_root(path)) is not None]
         elsewhere = (root for path in git_directories if (root := open_root(path)) is not None)
@@ -76,6 +78,7 @@ class GuardedDirectories:
         self._on_unreadable = on_unreadable
         self._on_too_many = on_too_many
         self._takes_in = takes_in
+        self._on_look = on_look
         self._known: set[Directory] = set()  # that were looked into while everything was accepted
         self._known_count = 0  # without what was moved away
         # Roots with more of them, and whether only what was moved away there is too much.
@@ -231,6 +234,7 @@ class GuardedDirectories:
 
     def _enter(self, directory: Directory) -> list[Directory]:
         """Watch a directory, and inspect what is in it; those in it that are to be looked into, too."""
+        self._on_look(directory.absolute.rstrip("/"))
         try:
             names, below = self._entries(directory)
         except Exception as error:  # noqa: BLE001 - what a command makes must not end the guard

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import select
 import time
@@ -31,6 +32,7 @@ _COMPARING_SECONDS = 1.0
 _COMPARING_SHARE = 0.02
 _ALARMS = 65536  # as many as a pipe holds
 _NEWS = b"."
+_LATE_SECONDS = 10.0  # half of what the brain waits
 
 
 def serve(
@@ -57,6 +59,7 @@ def serve(
     missing = (path for path in policy.executed if not os.path.lexists(path))
     named = (*named_paths(gits, roots, settings.home), *missing)
     elsewhere = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, roots))
+    progress = Progress(connection)
     guard = Guard(
         roots,
         policy.git_writable,
@@ -65,12 +68,13 @@ def serve(
         elsewhere if policy.git_writable else (),
         {root.path: root for root in beneath},
         UsersFiles(write_calls),
+        progress.note,
     )
     signs = Signs(inotify) if roots else None
     _wait_for_request(connection)  # a guard that is kept ready moves nothing: another one may be at work
     lookout = _lookout(guard, signs) if inotify is not None and signs is not None else None
     try:
-        _serve(connection, settings, guard, inotify, signs)
+        _serve(connection, settings, guard, inotify, signs, progress)
         if over is not None and roots:
             _outlast(over, guard, inotify)
     finally:
@@ -79,6 +83,29 @@ def serve(
         guard.close()
         if signs is not None:
             signs.close()
+
+
+class Progress:
+    """Tells the brain where the guard is if something takes long: the brain waits for a while only, and says where.
+
+    Args:
+        connection: to the brain.
+    """
+
+    def __init__(self, connection: WireConnection) -> None:
+        self._connection = connection
+        self.begin()
+
+    def begin(self) -> None:
+        """Measure from now on."""
+        self._until = time.monotonic() + _LATE_SECONDS
+
+    def note(self, path: str) -> None:
+        """Note what the guard looks at."""
+        if time.monotonic() > self._until:
+            self._until = math.inf  # told once
+            with contextlib.suppress(OSError):  # the brain is gone
+                self._connection.send({"busy": path})
 
 
 class Signs:
@@ -134,7 +161,12 @@ class Signs:
 
 
 def _serve(
-    connection: WireConnection, settings: HandsSettings, guard: Guard, inotify: Inotify | None, signs: Signs | None
+    connection: WireConnection,
+    settings: HandsSettings,
+    guard: Guard,
+    inotify: Inotify | None,
+    signs: Signs | None,
+    progress: Progress,
 ) -> None:
     poll, poll_at_rest = select.poll(), select.poll()
     poll.register(connection, select.POLLIN)
@@ -150,6 +182,7 @@ def _serve(
         is_due = guard.minds or guard.kept_files
         left = max(0.0, compared + pause - time.monotonic()) * 1000 if is_due else None
         ready = poll_at_rest.poll(_REST_MILLISECONDS) if resting else poll.poll(left)
+        progress.begin()
         if connection.fileno() in (descriptor for descriptor, _ in ready):
             if not _serve_pending(connection, guard, settings, signs):
                 return

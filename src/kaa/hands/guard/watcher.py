@@ -3,7 +3,6 @@
 import _thread  # `threading` would load for a millisecond
 import contextlib
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,19 +14,18 @@ from kaa.hands.guard.held import TrustedMounts
 from kaa.hands.guard.items import (
     CONTAINERS,
     MAX_SAVED_BYTES,
-    NO_BRANCH,
     PROTECTED_REASON,
     Items,
     WrittenFile,
     content_at,
     encoded,
     have_content,
-    is_kept_name,
     kept_part,
 )
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.kept_files import KeptFiles
 from kaa.hands.guard.links import led_to
+from kaa.hands.guard.moved_away import MovedAway, identity_of
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY, lost_of_worktrees
 from kaa.hands.guard.subjects import Directory, Inside, Known, Subject
@@ -49,6 +47,7 @@ class Guard:
         git_directories: absolute paths of git directories elsewhere that belong to the roots and can be written.
         beneath: the roots without what is mounted in them, where the tier has these.
         users_files: recognizes what the user makes while commands run.
+        on_look: gets the absolute path of each thing that is looked at.
 
     Attributes:
         findings: what was done, to be told.
@@ -66,6 +65,7 @@ class Guard:
         git_directories: Iterable[str] = (),
         beneath: Mapping[str, RootDirectory] | None = None,
         users_files: UsersFiles | None = None,
+        on_look: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.findings = FindingLog()
         self.stuck: set[Subject] = set()
@@ -74,6 +74,7 @@ class Guard:
         self._left_in_place: set[str] = set()  # paths of new directories that are too many
         self._expected: list[str] = []
         self._users_files = users_files or UsersFiles(None)
+        self._on_look = on_look
         self._directories = GuardedDirectories(
             roots,
             git_directories,
@@ -83,6 +84,7 @@ class Guard:
             self._report_unreadable,
             self._deal_with_too_many,
             lambda: not self.minds,
+            on_look,
         )
         self._baseline = Baseline()
         self._judge = Judge(self._directories, git_writable, lambda subject: bool(self._baseline.of(subject)))
@@ -91,9 +93,7 @@ class Guard:
         self._beneath = beneath or {}
         self._subjects: set[Subject] = set()  # at which there are files
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
-        # What this guard moved away, and its directory. The guard of another kaa may give it another name.
-        # What must not be the name of a branch stays that only under such a name.
-        self._kept: set[tuple[str, tuple[int, int, int] | None, bool]] = set()
+        self._moved = MovedAway()
         self.kept_files = KeptFiles(lambda file, subject: self._directories.watch(file, Inside(subject, None)))
         self._emptied = EmptiedDirectories()
         # Looked at when what kaa writes there is written; until then nobody knows whose it is.
@@ -289,7 +289,7 @@ class Guard:
         """Move away something of a new name at the top; all of it without a path."""
         root = subject.directory.root
         absolute = os.path.join(subject.path, path).rstrip("/")
-        identity, item = _identity(absolute), None
+        identity, item = identity_of(absolute), None
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         with contextlib.suppress(OSError), reach_below(root, parent) as directory:
             item = None if directory is None else content_at(directory, name, MAX_SAVED_BYTES)
@@ -302,7 +302,7 @@ class Guard:
             return
         if kept is not None:
             beside = os.path.join(root.path, kept)
-            self._note_kept(beside, identity)
+            self._moved.note(beside, identity)
             finding = GuardFinding(subject.path, beside, PROTECTED_REASON, "protected", *encoded(item), path)
             self.findings.add(finding, appeared=absolute)
             self.kept_files.add(subject, finding, identity, item and item.content)
@@ -330,6 +330,7 @@ class Guard:
             adopt: take a harmless change of what was there before as the new state.
             released: no mount keeps it that could be taken away.
         """
+        self._on_look(subject.path)
         try:
             self._act_on(subject, adopt, released)
         except Exception as error:  # noqa: BLE001 - see above
@@ -348,8 +349,8 @@ class Guard:
             return
         parent, _, name = directory.path.rpartition("/")
         absolute, why = directory.absolute, "there are more directories, and links to them, than can be looked into"
-        identity, beside = _identity(absolute), ""
-        if self._is_kept_itself(absolute) or absolute in self._left_in_place:
+        identity, beside = identity_of(absolute), ""
+        if self._moved.has(absolute) or absolute in self._left_in_place:
             return
         try:
             with reach_below(directory.root, parent) as descriptor:
@@ -357,7 +358,7 @@ class Guard:
                     return
                 if (kept := move_away(descriptor, name)) is not None:
                     beside = os.path.join(os.path.dirname(absolute), kept)
-                    self._note_kept(beside, identity)
+                    self._moved.note(beside, identity)
         except FileNotFoundError:
             return
         except (MountedError, OSError) as error:
@@ -397,7 +398,7 @@ class Guard:
             before = self._baseline.of(subject)
             if subject.is_git:
                 self._put_back_lost(subject, descriptor, before, items)
-            harmful = [path for path in harmful_paths(before, items) if not self._is_kept(subject, path)]
+            harmful = [path for path in harmful_paths(before, items) if not self._moved.covers(subject, path)]
             is_emptied = self._is_emptied(subject, descriptor, before, items)
             if is_emptied:
                 harmful = [path for path in harmful if path]
@@ -539,7 +540,7 @@ class Guard:
             self._baseline.accept(subject, path, item)
             self.findings.add(GuardFinding(absolute, "", why, kind))
             return
-        identity = _identity(absolute)
+        identity = identity_of(absolute)
         with self._reached(look) as directory, reach_below(RootDirectory("", directory), parent) as descriptor:
             if descriptor is None:
                 return
@@ -568,7 +569,7 @@ class Guard:
                     self._baseline.accept(subject, path, item)
                     return
                 kept = beside
-                self._note_kept(kept, identity)
+                self._moved.note(kept, identity)
                 if restorable := self._baseline.take_former(subject, path):
                     restored = put_back(descriptor, name, restorable)
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
@@ -624,34 +625,6 @@ class Guard:
         with reach_below(beneath, look.subject.directory.path) as directory:
             yield look.directory if directory is None else directory
 
-    def _note_kept(self, kept: str, identity: tuple[int, int, int] | None) -> None:
-        """Note what was moved away to a path. It is gone from there if the guard of another kaa was as quick.
-
-        Args:
-            kept: the path, absolute.
-            identity: what it was before.
-        """
-        self._kept.add((os.path.dirname(kept), _identity(kept) or identity, kept.endswith(NO_BRANCH)))
-
-    def _is_kept(self, subject: Subject, path: str) -> bool:
-        """Whether this, or what it is in, was moved away by this guard and has been in its directory since.
-
-        Git may use what is in a directory that was moved away: that is judged.
-        """
-        absolute = os.path.join(subject.path, path)
-        if subject.is_git:
-            return self._is_kept_itself(absolute)
-        while len(absolute) > len(subject.path):
-            if self._is_kept_itself(absolute):
-                return True
-            absolute = os.path.dirname(absolute)
-        return False
-
-    def _is_kept_itself(self, absolute: str) -> bool:
-        parent, name = os.path.split(absolute)
-        identity = _identity(absolute) if is_kept_name(name) else None
-        return identity is not None and (parent, identity, name.endswith(NO_BRANCH)) in self._kept
-
 
 class _Look(NamedTuple):
     """What was found at a guarded name.
@@ -687,12 +660,3 @@ def _is_missing(path: str) -> bool:
     except OSError:
         return False
     return False
-
-
-def _identity(path: str) -> tuple[int, int, int] | None:
-    """Device, inode and kind of what is at a path. Inodes are given again."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, stat.S_IFMT(status.st_mode)

@@ -653,7 +653,7 @@ class Sandbox:
         try:
             await self._watch.end(activity)
         except GuardLostError:
-            self.findings.deliver([Blocked("unchecked")])
+            self.findings.deliver([Blocked("unchecked", self._watch.busy_at)])
             await self._look_after_death()
 
     async def _look_after_death(self) -> None:

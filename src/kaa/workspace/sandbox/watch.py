@@ -98,6 +98,7 @@ class GuardWatch:
         running: how many activities are under way.
         outside: how many of them no mount holds.
         scans: the project has too many directories to watch them all.
+        busy_at: the path at which it was when it was late; empty if it is not, or nobody knows.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class GuardWatch:
         self._stop = stop
         self._deliver = deliver
         self.scans = False
+        self.busy_at = ""
         self.running = self.outside = 0
         self._turn = asyncio.Lock()
         self._answers_due = 0
@@ -427,7 +429,10 @@ class GuardWatch:
                     await hands.hold()
                 self._unheld = False
         except TimeoutError as error:
-            raise GuardLostError("The guard of the project has too much to do; stop background processes.") from error
+            where = f" at {self.busy_at}" if self.busy_at else ""
+            raise GuardLostError(
+                f"The guard of the project has too much to do{where}; stop background processes."
+            ) from error
         except WorkspaceUnavailableError as error:
             raise GuardLostError(str(error)) from error
 
@@ -448,6 +453,10 @@ class GuardWatch:
 
     async def _take_answer(self) -> None:
         frame, descriptors = await self._slot.channel.receive_with_descriptors()
+        if isinstance(busy := frame.header.get("busy"), str):  # the answer is yet to come
+            self.busy_at = busy
+            return
+        self.busy_at = ""
         self._answers_due -= 1
         self._known = frame.body or self._known
         answer = parse(frame.header, _Answer)
