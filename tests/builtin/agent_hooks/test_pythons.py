@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kaa.builtin.agent_hooks.rights import runs_sandboxed, without_packages
+from kaa.builtin.agent_hooks.rights import runs_sandboxed, without_packages, without_packages_inside
 from kaa.builtin.agent_hooks.scripts import _is_harmless_now
 from tests.builtin.agent_hooks.test_rights import own
 from tests.host.test_lone_pythons import _PYTHON, Machine
@@ -66,6 +66,45 @@ def test_a_guard_decides_although_commands_have_written_what_python_looks_for(ma
         words = [os.path.expanduser(word) for word in line.split()]
         assert [_ended(machine, words[0], given, words[1:]) for given in ("harmless", "secret")] == [0, 2]
     assert not machine.canary.exists()
+
+
+_IN_SANDBOX = """import json, subprocess, sys
+from pathlib import Path
+assert Path(__file__).name == "guard.py" == Path(sys.argv[0]).name and sys.argv[1:] in ([], ["--all", "a b"])
+if __name__ == "__main__" and "secret" in json.load(sys.stdin)["x"]:
+    exit(2)
+"""
+
+
+@pytest.mark.parametrize(
+    "line", ["python3 -u {home}/guard.py --all 'a b' || exit 2", "~/guard.py", "cat | {python} ~/guard.py"]
+)
+def test_a_guard_in_the_sandbox_decides_likewise(machine: Machine, line: str) -> None:
+    (guard := Path(machine.environ["HOME"]) / "guard.py").write_text(f"#!/usr/bin/env python3\n{_IN_SANDBOX}")
+    guard.chmod(0o755)
+    machine.plant()
+    line = line.format(home=guard.parent, python=_PYTHON)
+    hook = own(line)
+    assert runs_sandboxed(hook, str(machine.project))
+
+    started = without_packages_inside(hook, str(machine.project))
+
+    def code(given: str) -> int:
+        argv, text = ["sh", "-c", started.command], msgspec.json.encode({"x": given}).decode()
+        return subprocess.run(argv, input=text, text=True, env=machine.environ, check=False).returncode
+
+    assert [code(given) for given in ("harmless", "secret")] == [0, 2]
+    assert not machine.canary.exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["import yaml\n", "from . import x\n", "import importlib\n", "__import__('x')\n", "import\n", ""]
+)
+def test_a_guard_in_the_sandbox_that_may_need_packages_stays_as_it_is(machine: Machine, text: str) -> None:
+    (Path(machine.environ["HOME"]) / "guard.py").write_text(text)
+
+    for hook in (own("python3 ~/guard.py"), own("python3", args=[f"{machine.environ['HOME']}/guard.py"])):
+        assert without_packages_inside(hook, str(machine.project)) == hook
 
 
 def test_a_script_for_a_shell_names_no_python_by_a_path_that_imports_from_a_project(machine: Machine) -> None:

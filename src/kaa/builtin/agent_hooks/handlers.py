@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from kaa.builtin.agent_hooks.inputs import HookState
-from kaa.builtin.agent_hooks.rights import needs_safe_path, runs_sandboxed, without_packages
+from kaa.builtin.agent_hooks.rights import needs_safe_path, runs_sandboxed, without_packages, without_packages_inside
 from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, WAY_OUT, run_command
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended, Outcome, answer_of, failed, outcome_of
@@ -206,6 +206,7 @@ class Handlers:
         elif hook.event == "PreToolUse" or hook.data or hook.has_secrets:
             # Else a program or a module that commands wrote could answer for it, or get what only the plugin may have.
             changes = {**host_programs().changes(), SAFE_PATH: "1" if needs_safe_path(hook, workspace.root) else None}
+            hook = hook if hook.of_project else without_packages_inside(hook, workspace.root)
         if hook.data:
             try:
                 workspace = self._kept_by_plugin(workspace, hook.data)

@@ -30,6 +30,7 @@ _EVALUATING = frozenset(
     """.split()  # noqa: SIM905 - as above
 )
 _JUDGED = frozenset({"os", "sys"})
+_LOADING = frozenset({"imp", "importlib", "pkgutil", "runpy", "site", "zipimport"})
 # Attributes that lead from any object to modules, or evaluate text.
 _EVALUATED = frozenset({"ForwardRef", "bltns", "evaluate_forward_ref", "get_type_hints", "stdlib_re"})
 _HARMLESS_UNDERSCORED = re.compile(r"_(?:asdict|fields|make|replace)|__(?:class|doc|file|init|name|version)__")
@@ -60,6 +61,30 @@ def is_harmless_python(text: str, path: str, root: str) -> bool:
     except (SyntaxError, ValueError, RecursionError):
         return False
     return _Program(tree, path, root).is_harmless()
+
+
+def needs_no_packages(text: str) -> bool:
+    """Whether a program imports only the standard library, and loads no modules in other ways.
+
+    Args:
+        text: of the program.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    modules: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                modules |= {one.name.partition(".")[0] for one in names}
+            case ast.ImportFrom(module=module, level=level):
+                modules.add((module or ".").partition(".")[0] if not level else ".")
+            case ast.Name(id="__import__" | "exec" | "eval"):
+                return False
+            case _:
+                continue
+    return bool(text) and modules <= sys.stdlib_module_names - _LOADING
 
 
 def ignores_directory(program: str | None) -> bool:

@@ -69,8 +69,34 @@ def without_packages(hook: HookDefinition, root: str, environ: Mapping[str, str]
     command = hook.command.strip()
     for one in reversed(_commands(command, root) or ()):
         if words := python_without_packages(one.words[0], root, environ):
-            command = f"{command[: one.start]}{shlex.join(words)}{command[one.end :]}"
+            start, end = one.spans[0]
+            command = f"{command[:start]}{shlex.join(words)}{command[end:]}"
     return msgspec.structs.replace(hook, command=command), path
+
+
+def without_packages_inside(hook: HookDefinition, root: str) -> HookDefinition:
+    """Have a hook in the sandbox start the Python of its scripts with the standard library only, where that suffices.
+
+    Else a module in a project, to which an editable install leads, could end it before it has decided.
+
+    Args:
+        hook: a command of the user's.
+        root: the directory of the project.
+    """
+    from kaa.builtin.agent_hooks.scripts import start_without_packages  # lazy: few users have such hooks
+
+    if hook.args is not None:
+        words = [_as_it_is(one) for one in (hook.command, *hook.args)]
+        place, inserted = start_without_packages(words, root)
+        given = [*(hook.command, *hook.args)[:place], *inserted, *(hook.command, *hook.args)[place:]]
+        return msgspec.structs.replace(hook, command=given[0], args=tuple(given[1:]))
+    command = hook.command.strip()
+    for one in reversed(_commands(command, root) or ()):
+        place, inserted = start_without_packages(one.words, root)
+        if inserted:
+            start = one.spans[place][0]
+            command = f"{command[:start]}{shlex.join(inserted)} {command[start:]}"
+    return msgspec.structs.replace(hook, command=command)
 
 
 def needs_safe_path(hook: HookDefinition, root: str) -> bool:
@@ -93,13 +119,12 @@ class _Command:
 
     Attributes:
         words: the program and its arguments.
-        start: where the program begins in the line.
-        end: where it ends.
+        spans: where each begins and ends in the line.
     """
 
     def __init__(self) -> None:
         self.words: list[str] = []
-        self.start = self.end = 0
+        self.spans: list[tuple[int, int]] = []
 
 
 def _commands(text: str, root: str) -> list[_Command] | None:
@@ -122,8 +147,7 @@ def _commands(text: str, root: str) -> list[_Command] | None:
         elif found["redirection"]:
             leads_to = found["redirection"]
         else:
-            if not commands[-1].words:
-                commands[-1].start, commands[-1].end = found.span("word")
+            commands[-1].spans.append(found.span("word"))
             commands[-1].words.append(_literal(found["word"]))
     return None if leads_to or not all(one.words for one in commands) else commands
 

@@ -9,9 +9,10 @@ import os
 import re
 import stat
 import time
+from collections.abc import Sequence
 
 from kaa.builtin.agent_hooks.own_files import expanded, imports_from_projects, is_outside
-from kaa.builtin.agent_hooks.python_scripts import is_harmless_python
+from kaa.builtin.agent_hooks.python_scripts import is_harmless_python, needs_no_packages
 from kaa.builtin.agent_hooks.shell_scripts import is_harmless_shell
 from kaa.host.hard_links import has_other_name
 from kaa.host.paths import is_below, trail
@@ -27,6 +28,16 @@ _INTERPRETER = re.compile(
 )
 _SHELL = re.compile(r"(?:ba|da)?sh")  # others calculate with the operands of `[`, too
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
+_PYTHON3 = re.compile(r"python3(?:\.\d+)?")
+_OPTIONS = frozenset({"-u", "-B", "-E", "-I", "-s", "-S", "-O"})
+# What `site` gives programs, which it does not load with `-S`, and then the script as if it were the program.
+_ALONE = (
+    "-I",
+    "-S",
+    "-c",
+    "import site, sys; site.setquit(); site.sethelper(); del sys.argv[0]; __file__ = sys.argv[0]; "
+    "exec(compile(open(__file__, 'rb').read(), __file__, 'exec'))",
+)
 _BETWEEN_WORDS = re.compile(r"""[\s;|&<>()"']+""")
 _OF_PROJECT = re.compile(r'"?\$\{?(?:CLAUDE|CODEX|GEMINI)_PROJECT_DIR\}?"?')
 _STARTS_CODE = re.compile(r"\bpython[\d.]*(?:\s+-[A-Za-z]+)*?\s+(?:-[A-Za-z]*c\b|-(?=\s)|<<)")
@@ -124,6 +135,31 @@ def starts_python_here(line: str, root: str, *, modules: bool) -> bool:
     paths = (word for word in _BETWEEN_WORDS.split(_OF_PROJECT.sub(root, line)) if "/" in word)
     texts = (line, *(_text(os.path.join(root, expanded(path))) for path in paths))
     return any(_STARTS_CODE.search(text) or (modules and _STARTS_MODULE.search(text)) for text in texts)
+
+
+def start_without_packages(words: Sequence[str], root: str) -> tuple[int, list[str]]:
+    """Words by which a command starts the Python of its script with the standard library only, and before which word.
+
+    Args:
+        words: the program and its arguments.
+        root: the directory of the project.
+
+    Returns:
+        No words if it starts no script in Python, or one that may need packages.
+    """
+    is_python = _PYTHON3.fullmatch(os.path.basename(words[0])) is not None
+    place = next((at for at, word in enumerate(words) if at and word not in _OPTIONS), len(words)) if is_python else 0
+    if place == len(words) or "/" not in words[place] or words[place].startswith("-"):
+        return 0, []
+    path = os.path.abspath(os.path.join(root, expanded(words[place])))
+    if not needs_no_packages(text := _text(path)):
+        return 0, []
+    if is_python:
+        return place, [*_ALONE]
+    line = text.partition("\n")[0].removeprefix("#!").split() if text.startswith("#!") else []
+    named = line[1:] if line and os.path.basename(line[0]) == "env" else line
+    is_usual = len(named) == 1 and _PYTHON3.fullmatch(os.path.basename(named[0])) is not None
+    return 0, [named[0], *_ALONE] if is_usual else []
 
 
 def _text(path: str) -> str:
