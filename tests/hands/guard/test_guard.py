@@ -2707,17 +2707,21 @@ def test_what_links_under_protected_names_lead_to_is_guarded(project: Path, star
     (project / "sub" / ".claude" / "skills").symlink_to("../../ai/skills")
     (project / ".claude" / "CLAUDE.md").symlink_to("../AGENTS.md")
     (project / ".claude" / "agents" / "build").symlink_to("../../tools/build")
-    (project / ".claude" / "later").symlink_to("../made/later")
+    (project / ".claude" / "settings.json").symlink_to("../made/later")
+    (project / ".devcontainer").mkdir()
+    (project / ".devcontainer" / "package.json").symlink_to("../package.json")
+    (project / "package.json").write_text("mine")
     (project / "made").mkdir()
     brain = start()
 
-    for path in ("conf/envrc", "ai/skills/x/SKILL.md", "tools/build/run", "AGENTS.md"):
+    for path in ("conf/envrc", "ai/skills/x/SKILL.md", "tools/build/run", "AGENTS.md", "package.json"):
         _write(project / path, "evil")
     _write(project / "ai" / "skills" / "y.md", "evil")
     _write(project / "made" / "later", "evil")
 
     assert sorted(brain.check()) == ["ai/skills/x/SKILL.md", "ai/skills/y.md", "conf/envrc", "made/later"]
     assert (project / "conf" / "envrc").read_text() == "mine"
+    assert (project / "package.json").read_text() == "evil"
     assert (project / "AGENTS.md").read_text() == (project / "tools" / "build" / "run").read_text() == "evil"
 
 

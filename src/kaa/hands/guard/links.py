@@ -7,11 +7,20 @@ from kaa.hands.below import RootDirectory, is_below
 from kaa.hands.guard.items import Items
 from kaa.hands.guard.subjects import Directory, Subject
 
+# Entries of protected directories that execute, or have what does. Others (`.devcontainer/package.json`) may lead to
+# ordinary files of the project, which commands work on.
+_EXECUTED = frozenset(
+    (
+        *("agents", "commands", "extensions", "hooks", "modes", "plugins", "prompts", "rules", "skills", "workflows"),
+        *("config.json", "config.toml", "devcontainer.json", "hooks.json", "launch.json", "mcp.json", "settings.json"),
+        *("settings.local.json", "tasks.json"),
+    )
+)
 _TEXTS = (".md", ".mdc")  # `.claude/CLAUDE.md -> ../AGENTS.md`: a text for agents, which commands may write
 
 
 def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory]) -> Iterator[Subject]:
-    """What protected names and entries of protected directories lead to, as far as commands can write it.
+    """What protected names and what executes in protected directories lead to, as far as commands can write it.
 
     `sub/.envrc -> ../conf/envrc` and `.claude/skills -> ../ai/skills` count. Links further below do not: with
     `.claude/skills/build -> ../../tools/build`, the link would keep commands from working on a part of the project.
@@ -22,7 +31,7 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory]) -> It
         roots: the writable directories.
     """
     for path, item in items.items():
-        if not item.is_link or "/" in path:
+        if not item.is_link or (path and path not in _EXECUTED):
             continue
         try:
             target = os.path.realpath(os.path.join(subject.path, path).rstrip("/"))
