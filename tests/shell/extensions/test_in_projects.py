@@ -10,6 +10,7 @@ import pytest
 from kaa.ext.questions import Confirmation, Confirmed, Dismissed, Question
 from kaa.host.programs import note_writable
 from kaa.shell.conversation import Conversation
+from kaa.shell.extensions import in_projects
 from kaa.shell.options import HostOptions
 from kaa.workspace.places import Places
 from tests.support.person import AnswerT, Person, yes_or_no
@@ -97,6 +98,25 @@ def test_what_changes_while_it_is_used_is_not_executed(stage: Stage, repository:
 
     async def scene(conversation: Conversation) -> set[str]:
         _write(repository, "two")
+        loaded = [module for name, module in sys.modules.items() if name.startswith("kaa_extension_hello")]
+        (module,) = (one for one in loaded if str(one.__file__).startswith(str(stage.home)))
+        assert module.late() == "one"
+        await conversation.submit("/reload")
+        return await _commands(conversation)
+
+    assert stage.play(scene) == {"one"}
+
+
+def test_a_folder_that_becomes_a_project_while_it_is_used_is_not_executed(stage: Stage, tmp_path: Path) -> None:
+    extension = tmp_path / "app" / "hello"
+    extension.mkdir(parents=True)
+    (extension / "__init__.py").write_text(_LATE)
+    _write(extension, "one")
+    _link(stage, extension)
+
+    async def scene(conversation: Conversation) -> set[str]:
+        assert Places.of(os.environ, os.path.expanduser("~"), str(tmp_path / "app")).caches  # another kaa starts there
+        _write(extension, "two")
         loaded = [module for name, module in sys.modules.items() if name.startswith("kaa_extension_hello")]
         (module,) = (one for one in loaded if str(one.__file__).startswith(str(stage.home)))
         assert module.late() == "one"
@@ -270,7 +290,7 @@ def test_a_link_in_a_project_leads_no_secret_into_the_copy(stage: Stage, reposit
 def test_one_that_is_too_large_for_a_copy_names_the_way_out(
     stage: Stage, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kaa.shell.extensions.in_projects._MAX_BYTES", 100)
+    monkeypatch.setattr(in_projects, "_LARGE", in_projects._LARGE._replace(bytes=100))
     _link(stage, repository)
     stage.asker = yes_or_no()
 

@@ -9,12 +9,13 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.distributions import beside_kaa
 from kaa.ext.errors import ExtensionError, UnapprovedError
 from kaa.ext.linked_code import behind_links
-from kaa.ext.places import ExtensionId, code_files, entry_file, package
+from kaa.ext.places import ExtensionId, code_files, entry_file, kind_of, package
 from kaa.host.hard_links import has_other_name
 from kaa.host.known_projects import known_projects
 from kaa.host.linked_settings import project_of
@@ -27,12 +28,21 @@ from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration, TrustError
 from kaa.shell.trust.store import Changed, Trusted, TrustStore
 
-_MAX_FILES = 20_000
-_MAX_FOLDERS = 8_000
-_MAX_BYTES = 64 * 1024 * 1024
 _MOST_NAMED = 12
 _LEFT_OUT = frozenset({".git", "__pycache__"})
 _LIBRARY = ".library"  # of an installed extension: see `kaa.ext.distributions`
+
+
+class _Most(NamedTuple):
+    """How much is copied of an extension."""
+
+    bytes: int
+    files: int
+    folders: int
+
+
+_LARGE = _Most(64 * 1024 * 1024, 20_000, 8_000)
+_SMALL = _Most(16 * 1024 * 1024, 2_000, 500)
 
 
 class ExtensionsInProjects:
@@ -68,10 +78,10 @@ class ExtensionsInProjects:
             project = self._project_of(path)
         if not project:
             self._given.setdefault(extension, "")
-            return path
+            return path if is_given else await asyncio.to_thread(self._settled, path)
         whole = path.parent if package(path) is not None else path
         try:
-            files = await asyncio.to_thread(lambda: tuple(_files(whole, self._is_written)))
+            files = await asyncio.to_thread(lambda: tuple(_files(whole, self._is_written, _LARGE)))
             approved = ProjectConfiguration(f"extension {path}", files)
             if is_given:
                 if self._given.setdefault(extension, approved.digest) != approved.digest:
@@ -82,6 +92,21 @@ class ExtensionsInProjects:
             return copy / path.relative_to(whole)
         except (OSError, InstallationError, TrustError) as error:
             raise ExtensionError(_refusal(extension, project, str(error))) from error
+
+    def _settled(self, path: Path) -> Path:
+        """A copy of an extension in Python whose folder could become a project while this kaa runs, elsewhere.
+
+        It imports modules later, too. One that is large is loaded from where it is.
+        """
+        real = os.path.realpath(entry_file(path.absolute()))
+        if kind_of(path) != "python" or is_below(real, (os.path.realpath(self._home.path),)) or path in beside_kaa():
+            return path
+        whole = path.parent if package(path) is not None else path
+        try:
+            files = tuple(_files(whole, self._is_written, _SMALL))
+            return copy_of(whole.name, files, str(whole), self._home) / path.relative_to(whole)
+        except (OSError, InstallationError):
+            return path
 
     def _project_of(self, path: Path) -> str:
         """The project whose commands could write some of the code of an extension; empty for none."""
@@ -157,7 +182,7 @@ def _refusal(extension: ExtensionId, project: str, why: str) -> str:
     return f"Extension {extension} is not loaded: commands could write it in {project}. {why}"
 
 
-def _files(path: Path, is_written: Callable[[str], bool]) -> Iterator[ConfigurationFile]:
+def _files(path: Path, is_written: Callable[[str], bool], most: _Most) -> Iterator[ConfigurationFile]:
     """What an extension is made of, also behind links; the name of its file or folder comes first in each path.
 
     A link that a command may have made is followed only to what commands can write: others it may not be able to read.
@@ -167,7 +192,7 @@ def _files(path: Path, is_written: Callable[[str], bool]) -> Iterator[Configurat
         InstallationError: it is too much for a copy.
     """
     if not path.is_dir():
-        yield ConfigurationFile(path.name, "file", _content(str(path), _MAX_BYTES, None) or b"")
+        yield ConfigurationFile(path.name, "file", _content(str(path), most.bytes, None) or b"")
         return
     top = os.path.realpath(path)
 
@@ -187,15 +212,15 @@ def _files(path: Path, is_written: Callable[[str], bool]) -> Iterator[Configurat
                 if not entry.name.startswith(".") or entry.name == _LIBRARY:
                     pending.append((f"{name}/{entry.name}", entry.path, is_of_commands))
             elif entry.is_file():
-                data = _content(entry.path, _MAX_BYTES - size, may_be_copied if is_of_commands else None)
+                data = _content(entry.path, most.bytes - size, may_be_copied if is_of_commands else None)
                 if data is None:
                     continue
                 files, size = files + 1, size + len(data)
                 executable = os.access(entry.path, os.X_OK)
                 yield ConfigurationFile(f"{name}/{entry.name}", "file", data, executable)
-            if files > _MAX_FILES or len(seen) > _MAX_FOLDERS:
+            if files > most.files or len(seen) > most.folders:
                 raise InstallationError(
-                    f"It has too many files for a copy at each start ({_MAX_FILES:,} files, {_MAX_FOLDERS:,} folders):"
+                    f"It has too many files for a copy at each start ({most.files:,} files, {most.folders:,} folders):"
                     f" install it with `kaa ext install {path}`"
                 )
 
@@ -227,6 +252,6 @@ def _content(path: str, most_bytes: int, may_be_copied: Callable[[str], bool] | 
                 raise
             size = size_of(os.fstat(file.fileno()).st_size)
             raise InstallationError(
-                f"It is too large for a copy at each start ({size_of(_MAX_BYTES)}): {path} has {size}. Remove what is"
+                f"It is too large for a copy at each start ({size_of(_LARGE.bytes)}): {path} has {size}. Remove what is"
                 " no part of it from its folder, or install it with `kaa ext install FOLDER`"
             ) from error
