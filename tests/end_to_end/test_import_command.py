@@ -122,6 +122,7 @@ def test_deny_rules_of_claude_are_taken_over_and_other_settings_named(kaa: Kaa, 
     }
     for line in (
         "Added to `approvals.deny`, because Claude Code forbids it: read: .env",
+        "  commands can still read what a rule `read:` forbids; `sandbox.hidden` hides files from them, too",
         "~/.claude/settings.json: no rule of kaa forbids Task(Explore)",
         "~/.claude/settings.json: `permissions.allow` (1 entry) is not used",
         "~/.claude/settings.json: `model` (opus) is not used",
@@ -129,6 +130,19 @@ def test_deny_rules_of_claude_are_taken_over_and_other_settings_named(kaa: Kaa, 
     ):
         assert line in done.out
     assert "adds to" not in kaa.run("import").err
+
+
+def test_what_a_project_forbids_is_listed_with_what_is_not_used_of_its_settings(kaa: Kaa) -> None:
+    (kaa.project / ".claude").mkdir()
+    (kaa.project / ".claude" / "settings.json").write_text(
+        json.dumps({"permissions": {"deny": ["Read(./secrets/**)"], "allow": ["Bash(ls)"]}})
+    )
+
+    shown = kaa.run("import")
+
+    assert "deny rules settings.json: not used, because you have not trusted it" in shown.out
+    assert "    read: secrets/**\n    commands can still read" in shown.out
+    assert ".claude/settings.json: `permissions.allow` (1 entry) is not used" in shown.err
 
 
 def test_definitions_of_agents_are_listed(kaa: Kaa, tmp_path: Path) -> None:

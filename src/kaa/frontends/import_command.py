@@ -14,7 +14,7 @@ from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.json_text import json_line
 from kaa.shell.components import FOREIGN_AGENTS
-from kaa.shell.components.claude_settings import FILE, claude_settings
+from kaa.shell.components.claude_settings import FILE, claude_settings, notes_on
 from kaa.shell.components.overview import Overview, overview
 from kaa.shell.components.reading import Component
 from kaa.shell.home import Home
@@ -84,6 +84,7 @@ def _choose(home: Home, agents: Sequence[str], *, stop: bool) -> None:
         if denied := [rule for rule in theirs.denied if rule not in settings.approvals.deny]:
             changes["approvals"] = {"deny": [*settings.approvals.deny, *denied]}
             lines.append(f"Added to `approvals.deny`, because Claude Code forbids it: {', '.join(denied)}")
+            lines += [f"  {note}" for note in notes_on(denied)]
     SettingsFile(home.settings).set(changes)
     own = "kaa uses its own files only from the next session on."
     told = f"kaa uses the files of {', '.join(chosen)} from the next session on." if chosen else own
@@ -92,7 +93,7 @@ def _choose(home: Home, agents: Sequence[str], *, stop: bool) -> None:
 
 
 def _show(found: Overview, home: Home, *, as_json: bool) -> None:
-    for notice in (*found.notices, *_of_claude(home)):
+    for notice in (*found.notices, *found.unused, *_of_claude(home)):
         deliver(sys.stderr, sanitize(f"{notice}\n"))
     if as_json:
         deliver(sys.stdout, "".join(json_line(_record(one)) for one in found.components))

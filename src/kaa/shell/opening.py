@@ -339,7 +339,8 @@ async def _read_project(
     files = await trust.read(configuration)
 
     def read_settings() -> Settings:
-        return load_settings(at.home.settings, at.workspace.root, PROJECT_SETTINGS, files.settings, at.notify)
+        root, user = at.workspace.root, at.home.settings
+        return load_settings(user, root, PROJECT_SETTINGS, files.settings, at.notify, files.denied)
 
     return _Project(trust, files, read_settings(), read_settings)
 

@@ -45,6 +45,7 @@ class ProjectFiles(msgspec.Struct, frozen=True):
         extensions: copies of those that the user trusts.
         servers: the files that configure MCP servers.
         components: the files of skills, commands and hooks that are used.
+        denied: what settings for other agents forbid, as deny rules.
         notices: what the user should know about it, in sentences.
     """
 
@@ -55,6 +56,7 @@ class ProjectFiles(msgspec.Struct, frozen=True):
     extensions: tuple[ExtensionId, ...] = ()
     servers: tuple[ServerFile, ...] = ()
     components: tuple[FoundFile, ...] = ()
+    denied: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
@@ -67,6 +69,7 @@ class ProjectFiles(msgspec.Struct, frozen=True):
             self.extensions,
             self.servers,
             self.components,
+            self.denied,
         )
 
 
@@ -102,6 +105,7 @@ async def project_files(
         mine = await _of_user(home, agents, texts)
         context_files = _each_once((*mine, *_instructions(configuration, verdict, texts)))
     texts.notices += configuration.components.notices
+    components = [file for file in configuration.components.files if file.path in verdict.components]
     extensions = _extensions(configuration, home, texts) if verdict.configuration else ()
     return ProjectFiles(
         settings=configuration.content(PROJECT_SETTINGS) if verdict.configuration else None,
@@ -110,7 +114,8 @@ async def project_files(
         context_files=context_files,
         extensions=extensions,
         servers=server_files(configuration, verdict),
-        components=tuple(file for file in configuration.components.files if file.path in verdict.components),
+        components=tuple(file for file in components if file.place.kind != "deny rules"),
+        denied=_denied([file for file in components if file.place.kind == "deny rules"]),
         # A line feed in a path must not begin a line that looks like one of ours.
         notices=tuple(" ".join(notice.split()) for notice in texts.notices),
     )
@@ -120,6 +125,14 @@ def server_files(configuration: ProjectConfiguration, verdict: TrustVerdict) -> 
     """The project's files that configure MCP servers, as far as the user trusts them."""
     found = ((path, configuration.content(path)) for path in SERVER_FILES if verdict.configuration)
     return tuple((path, data) for path, data in found if data is not None)
+
+
+def _denied(files: Sequence[FoundFile]) -> tuple[str, ...]:
+    if not files:
+        return ()
+    from kaa.shell.components.claude_settings import rules_of  # lazy: few projects have such rules
+
+    return tuple(dict.fromkeys(rule for file in files for rule in rules_of(file)))
 
 
 def _extensions(configuration: ProjectConfiguration, home: Home, texts: "Texts") -> tuple[ExtensionId, ...]:

@@ -121,8 +121,18 @@ class ProjectTrust:
         if was_asked and configuration.problem is None:
             verdict = msgspec.structs.replace(verdict, unused=None, was_asked=True)
         files = await project_files(self._home, configuration, verdict, context=self._context, agents=self._agents)
-        for notice in (*([verdict.notice] if verdict.notice else []), *files.notices):
+        unused = self._news(configuration) if configuration.components.unused else ()
+        told = () if verdict.was_asked else unused  # the question shows them
+        for notice in (*([verdict.notice] if verdict.notice else []), *files.notices, *told):
             if notice not in self._told:
                 self._told.add(notice)
                 self._notify(notice)
         return files
+
+    def _news(self, configuration: ProjectConfiguration) -> tuple[str, ...]:
+        """Settings of other agents that kaa does not use, in sentences; nothing if the user knows of all of them."""
+        from kaa.shell.told_once import ToldOnce  # lazy: few projects have such settings
+
+        unused = configuration.components.unused
+        state = {configuration.root: "\n".join(unused).encode()}
+        return unused if ToldOnce(self._home, "unused-settings").news(state) else ()

@@ -5,7 +5,7 @@ Keys that kaa does not know are ignored, so that a pi user's file works as it is
 what cannot harm: nothing that is executed, and nothing that says where requests or files go.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -323,7 +323,12 @@ def load_user_settings(user_file: Path, directory: str | None = None) -> Setting
 
 
 def load_settings(
-    user_file: Path, directory: str, project_file: str, project: bytes | None, notify: Callable[[str], None]
+    user_file: Path,
+    directory: str,
+    project_file: str,
+    project: bytes | None,
+    notify: Callable[[str], None],
+    denied: Sequence[str] = (),
 ) -> Settings:
     """The user's settings with the project's over them, merged one level deep as pi does.
 
@@ -333,6 +338,7 @@ def load_settings(
         project_file: name of the project's file, for messages.
         project: its content, or None.
         notify: told, in a sentence each, what has no effect and what the project may not set.
+        denied: rules of the project's settings for other agents, which forbid calls besides.
 
     Raises:
         SettingsError: a file is not JSON or has a value of the wrong type.
@@ -354,6 +360,8 @@ def load_settings(
             merged[key] = {**merged[key], **value}
         else:
             merged[key] = value
+    if denied:
+        merged["approvals"] = _denied_too(merged, {"deny": [*denied]}, project_file, notify)
     return _converted(merged, f"{user_file} or {project_file}" if project else str(user_file))
 
 

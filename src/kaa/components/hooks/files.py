@@ -29,9 +29,7 @@ def hooks_part(data: bytes, *, toml: bool = False) -> bytes | None:
     Raises:
         HookFileError: the file is not what its name says.
     """
-    found = _toml(data) if toml else _json(data)
-    if not isinstance(found, dict):
-        raise HookFileError("it has no JSON object")
+    found = _toml(data) if toml else settings_object(data)
     if not found.get("hooks"):
         return None
     part = {key: found[key] for key in ("hooks", *_SWITCHES) if key in found}
@@ -57,6 +55,18 @@ def hook_file(part: bytes, dialect: HookDialect, source: str, *, of_project: boo
     )
 
 
+def settings_object(data: bytes) -> dict[str, Any]:
+    """The object in a JSON file as people write it: with comments, or a mark at its beginning.
+
+    Raises:
+        HookFileError: there is none.
+    """
+    found = _json(data)
+    if not isinstance(found, dict):
+        raise HookFileError("it has no JSON object")
+    return found
+
+
 def _json(data: bytes) -> object:
     text = _SURROGATE.sub(lambda found: r"\ufffd" if found["half"] else found[0], data.decode("utf-8-sig", "replace"))
     try:
@@ -71,7 +81,7 @@ def _json(data: bytes) -> object:
         raise HookFileError(f"it is not valid JSON ({error})") from error
 
 
-def _toml(data: bytes) -> object:
+def _toml(data: bytes) -> dict[str, Any]:
     import tomllib  # lazy: only Codex has such files
 
     try:

@@ -24,12 +24,14 @@ FOREIGN_AGENTS: Final[tuple[ForeignAgent, ...]] = get_args(ForeignAgent)
 Agent: TypeAlias = Literal["kaa", "agents", "cline", "copilot", "windsurf"] | ForeignAgent
 """Whose format a file has. `agents`: what all agents share."""
 
-Kind: TypeAlias = Literal["skill", "command", "agent", "rule", "hook", "language server", "instructions", "MCP server"]
+Kind: TypeAlias = Literal[
+    "skill", "command", "agent", "rule", "hook", "language server", "deny rules", "instructions", "MCP server"
+]
 """`agent`: the definition of an agent. The last two are only listed as components."""
 
 
 class Place(NamedTuple):
-    """A folder with files of one kind; for hooks and language servers, and for agents in settings of opencode, a file.
+    """A folder with files of one kind; for what settings of agents define, such as hooks, a file.
 
     Attributes:
         folder: relative to the project, or absolute.
@@ -49,7 +51,7 @@ class Place(NamedTuple):
     def is_file(self) -> bool:
         """Whether it is a file."""
         is_setting = self.kind == "agent" and self.folder.endswith((".json", ".jsonc"))
-        return is_setting or self.kind in ("hook", "language server")
+        return is_setting or self.kind in ("hook", "language server", "deny rules")
 
     @property
     def is_flat(self) -> bool:
@@ -74,10 +76,11 @@ class FoundFile(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What was found. `notices`: what was left out, in sentences."""
+    """What was found. `notices`: what was left out, in sentences; `unused`: settings of other agents, likewise."""
 
     files: tuple[FoundFile, ...] = ()
     notices: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 # Of two components with the same name the first one is used.
@@ -127,6 +130,9 @@ HOOK_PLACES: Final = (
     Place(".gemini/settings.json", "hook", "gemini"),
 )
 """The files in which a project has hooks."""
+
+CLAUDE_SETTINGS: Final = tuple(place._replace(kind="deny rules") for place in HOOK_PLACES if place.agent == "claude")
+"""The files in which a project forbids calls, as Claude Code reads them."""
 
 LSP_PLACES: Final = (
     Place(".lsp.json", "language server", "claude"),

@@ -1,16 +1,20 @@
-"""Reads the user's settings of Claude Code for `kaa import`: what they forbid, and what kaa does not use of them."""
+"""Reads settings of Claude Code, of the user and of a project: what they forbid, and what kaa does not use of them."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from kaa.builtin.amounts import counted
 from kaa.components.denied_tools import Denials, denials_in
-from kaa.components.plugins.json_fields import MAX_BYTES, InvalidJsonError, line_of, mapping_of, object_in, texts_of
+from kaa.components.hooks.files import HookFileError, settings_object
+from kaa.components.plugins.json_fields import line_of, mapping_of, texts_of
 from kaa.core.messages import Json
 from kaa.host.regular_files import beginning_of
+from kaa.shell.components import Found, FoundFile, Place
+from kaa.shell.components.finding import Tree
+from kaa.shell.components.part_files import MAX_BYTES, find_parts
 
 FILE: Final = "~/.claude/settings.json"
 
@@ -26,9 +30,12 @@ _INSTEAD_OF_OTHERS: Final = {
     "apiKeyHelper": "`apiKey` in models.json can be a command",
     "env": "kaa takes variables from the shell that starts it",
     "model": "`defaultModel` in kaa's settings, or /model, selects a model",
+    "sandbox": "`sandbox` in kaa's settings configures its own sandbox",
     "outputStyle": "APPEND_SYSTEM.md in kaa's folder adds to its instructions",
     "statusLine": "kaa's footer shows no output of commands",
 }
+
+_READ_NOTE: Final = "commands can still read what a rule `read:` forbids; `sandbox.hidden` hides files from them, too"
 
 
 class ClaudeSettings(msgspec.Struct, frozen=True):
@@ -46,27 +53,76 @@ class ClaudeSettings(msgspec.Struct, frozen=True):
 def claude_settings() -> ClaudeSettings:
     """The user's; nothing if there is no such file, or Claude Code could not read it either."""
     try:
-        fields = object_in(beginning_of(os.path.expanduser(FILE), MAX_BYTES + 1))
-    except (OSError, InvalidJsonError):
+        data = beginning_of(os.path.expanduser(FILE), MAX_BYTES + 1)
+        return ClaudeSettings() if len(data) > MAX_BYTES else _settings_in(data, FILE)
+    except (OSError, HookFileError):
         return ClaudeSettings()
+
+
+async def find_denials(tree: Tree, places: Sequence[Place], inside: str | None) -> Found:
+    """What files in some places forbid; the path of each has `#permissions.deny`. Arguments as in `find_parts`."""
+    found = await find_parts(tree, places, inside, _part, "deny rules")
+    files: list[FoundFile] = []
+    unused: list[str] = []
+    for file in found.files:
+        settings = msgspec.json.decode(file.data, type=ClaudeSettings)
+        unused += settings.unused
+        if settings.denied:
+            data = msgspec.json.format(msgspec.json.encode(settings.denied), indent=2)  # in lines, for the difference
+            where = "#permissions.deny"  # its own: trust is kept by paths
+            files.append(FoundFile(file.path + where, file.name, data, file.place, file.real_path + where))
+    return Found(tuple(files), found.notices, tuple(unused))
+
+
+def rules_of(file: FoundFile) -> tuple[str, ...]:
+    """The deny rules in a file that `find_denials` found."""
+    return msgspec.json.decode(file.data, type=tuple[str, ...])
+
+
+def lines_of(file: FoundFile) -> tuple[str, ...]:
+    """The same for people, with what the rules do not cover."""
+    rules = rules_of(file)
+    return (*rules, *notes_on(rules))
+
+
+def notes_on(rules: Sequence[str]) -> tuple[str, ...]:
+    """What rules do not cover, for people."""
+    return (_READ_NOTE,) if any(rule.partition(":")[0] == "read" for rule in rules) else ()
+
+
+def _part(place: Place, data: bytes) -> bytes | None:
+    settings = _settings_in(data, place.folder)
+    return None if settings == ClaudeSettings() else msgspec.json.encode(settings)
+
+
+def _settings_in(data: bytes, name: str) -> ClaudeSettings:
+    """What a file says.
+
+    Args:
+        name: the file's, for people.
+
+    Raises:
+        HookFileError: it has no JSON object.
+    """
+    fields = settings_object(data)
     permissions = mapping_of(fields.get("permissions"))
     denials = denials_in(texts_of(permissions.get("deny")))
-    return ClaudeSettings(denials.rules, tuple(_unused(fields, permissions, denials)))
+    return ClaudeSettings(denials.rules, tuple(_unused(fields, permissions, denials, name)))
 
 
-def _unused(fields: Mapping[str, Json], permissions: Mapping[str, Json], denials: Denials) -> Iterator[str]:
+def _unused(fields: Mapping[str, Json], permissions: Mapping[str, Json], denials: Denials, file: str) -> Iterator[str]:
     if left := denials.left:
         more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
         shown = ", ".join(line_of(text, 80) for text in left[:_MOST_NAMED])
-        yield f"{FILE}: no rule of kaa forbids {shown}{more}"
+        yield f"{file}: no rule of kaa forbids {shown}{more}"
     for name, instead in _INSTEAD.items():
         if (value := permissions.get(name)) and value != "default":
             much = f" ({counted(len(value), 'entry', 'entries')})" if isinstance(value, list) else f" ({_short(value)})"
-            yield f"{FILE}: `permissions.{name}`{much} is not used: {instead}"
+            yield f"{file}: `permissions.{name}`{much} is not used: {instead}"
     for name, instead in _INSTEAD_OF_OTHERS.items():
         if value := fields.get(name):
             shown = f" ({_short(value)})" if isinstance(value, str) and name != "apiKeyHelper" else ""
-            yield f"{FILE}: `{name}`{shown} is not used: {instead}"
+            yield f"{file}: `{name}`{shown} is not used: {instead}"
 
 
 def _short(value: Json) -> str:

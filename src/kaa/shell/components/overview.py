@@ -46,10 +46,11 @@ from kaa.shell.trust.verdict import TrustVerdict, judge
 
 
 class Overview(NamedTuple):
-    """What was found. `notices`: what was left out, in sentences."""
+    """What was found. `notices`: what was left out, in sentences; `unused`: settings of the project, likewise."""
 
     components: list[Component]
     notices: tuple[str, ...]
+    unused: tuple[str, ...]
 
 
 async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Overview:
@@ -111,6 +112,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
             *code,
             *problems,
         ),
+        project.components.unused,
     )
 
 

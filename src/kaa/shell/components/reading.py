@@ -4,7 +4,7 @@ import fnmatch
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -184,8 +184,8 @@ def components_in(
         kind = file.place.kind
         if file.real_path in components:
             continue
-        if kind in ("hook", "language server"):
-            components[file.real_path] = (_hook_component if kind == "hook" else _server_component)(candidate)
+        if (of_settings := _OF_SETTINGS.get(kind)) is not None:
+            components[file.real_path] = of_settings(candidate)
             continue
         found = _definition(file, read)
         if candidate.plugin and not isinstance(found, Unusable):
@@ -231,6 +231,20 @@ def _server_component(candidate: Candidate) -> Component:
     lines = tuple(lines_of(file))
     state: State = "not wanted" if candidate.obstacle else "used"
     return Component(candidate, file.name, None, state, candidate.obstacle, lines)
+
+
+def _denials_component(candidate: Candidate) -> Component:
+    from kaa.shell.components.claude_settings import lines_of  # lazy: few projects have such files
+
+    state: State = "not wanted" if candidate.obstacle else "used"
+    return Component(candidate, candidate.file.name, None, state, candidate.obstacle, lines_of(candidate.file))
+
+
+_OF_SETTINGS: Final[Mapping[Kind, Callable[[Candidate], Component]]] = {
+    "hook": _hook_component,
+    "language server": _server_component,
+    "deny rules": _denials_component,
+}
 
 
 def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | AgentDefinition | Unusable":

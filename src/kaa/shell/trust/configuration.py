@@ -12,6 +12,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.shell.components import (
     AGENT_SETTINGS,
+    CLAUDE_SETTINGS,
     HOOK_PLACES,
     LSP_PLACES,
     PROJECT_PLACES,
@@ -53,7 +54,9 @@ _USES = (
 )
 _MOST_NAMED = 12
 _MOST_HOOKS = 20
+_MOST_RULES = 20
 _HOOK_USE = "hooks, whose commands run in the sandbox when the model works"
+_DENY_USE = "deny rules: calls of tools that kaa refuses"
 _VERIFY_USE = "commands that kaa runs in the sandbox after each change of files"
 _COMPONENT_USES = {
     "skill": "skills: instructions that the model may follow, and scripts it may run in the sandbox",
@@ -91,7 +94,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         files: of its configuration, sorted by path.
         problem: why it cannot be trusted whatever the user says, in a sentence; None if it can.
         instructions: AGENTS.md and its like, also of directories above, the most general first.
-        components: skills, commands, hooks, language servers and definitions of agents, of kaa and of others.
+        components: skills, commands, hooks, language servers, deny rules and agents, of kaa and of others.
         nested: instructions in folders below the project, as far as they were asked for.
     """
 
@@ -158,6 +161,15 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
             if len(commands) > _MOST_HOOKS:
                 commands[_MOST_HOOKS:] = [f"{len(commands) - _MOST_HOOKS} more, which `kaa import` lists"]
             lines += [f"{_HOOK_USE}:", *commands]
+        if denials := [file for file in self.components.files if file.place.kind == "deny rules"]:
+            from kaa.shell.components.claude_settings import lines_of as rules_of  # lazy: few projects have such rules
+
+            rules = [f"{file.path}: {line}" for file in denials for line in rules_of(file)]
+            if len(rules) > _MOST_RULES:
+                rules[_MOST_RULES:] = [f"{len(rules) - _MOST_RULES} more, which `kaa import` lists"]
+            lines += [f"{_DENY_USE}:", *rules]
+        if self.components.unused:
+            lines += ["settings that kaa does not use:", *self.components.unused]
         return tuple(lines)
 
     @property
@@ -219,6 +231,10 @@ async def survey(workspace: Workspace, home: Home, nested: Sequence[str] = ()) -
 
         hooks = await find_hooks(workspace, hook_places, base.real_path)
         components = _joined(components, hooks)
+    if claude := [place for place in CLAUDE_SETTINGS if place.folder.split("/")[0] in names]:
+        from kaa.shell.components.claude_settings import find_denials  # lazy: many projects have none
+
+        components = _joined(components, await find_denials(workspace, claude, base.real_path))
     if lsp_places := [place for place in LSP_PLACES if place.folder.split("/")[0] in names]:
         from kaa.shell.components.lsp_files import find_lsp  # lazy: many projects have none
 
@@ -309,7 +325,7 @@ async def _entries(workspace: Workspace, folder: str) -> list[DirEntry]:
 
 
 def _joined(one: Found, other: Found) -> Found:
-    return Found((*one.files, *other.files), (*one.notices, *other.notices))
+    return Found((*one.files, *other.files), (*one.notices, *other.notices), (*one.unused, *other.unused))
 
 
 def configures(path: str) -> bool:

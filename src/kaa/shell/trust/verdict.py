@@ -90,8 +90,8 @@ def _told(
         unused = f"the project's configuration is not used, because {reason}"
     elif components:
         unused, remedy = (
-            "skills, commands, hooks, agents and language servers of the project are not used, because you have not"
-            " trusted them",
+            "skills, commands, hooks, agents, language servers and deny rules of the project are not used, because you"
+            " have not trusted them",
             _REMEDY,
         )
     else:
