@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,9 @@ from kaa.builtin.agent_hooks.running import run_command
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import CommandRequest
+from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import CommandRequest, Workspace
+from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
 
 
@@ -37,12 +39,12 @@ def guard(command: str, *arguments: str) -> HookDefinition:
     )
 
 
-def ended(home: Path, hook: HookDefinition) -> Ended:
+def ended(home: Path, hook: HookDefinition, *hidden: str) -> Ended:
     """How a hook ends in its sandbox, whose files commands of the model do not see."""
 
     async def whole() -> Ended:
         environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
-        workspace = LocalWorkspace.start(str(home / "project"), env=environment)
+        workspace = LocalWorkspace.start(str(home / "project"), env=environment, sandbox=SandboxOptions(hidden=hidden))
         try:
             if not (await workspace.sandbox.status()).confined:
                 pytest.skip("this machine cannot confine anything")
@@ -109,3 +111,38 @@ def test_what_commands_made_of_a_script_shows_no_secret(home: Path) -> None:
 
         assert done.exit_code not in (0, 2)
         assert "secret" not in done.output
+
+
+def test_what_a_script_of_the_project_names_beside_it_stays_hidden(home: Path) -> None:
+    own = home / "project" / "dotfiles"
+    own.mkdir()
+    (own / "guard.sh").write_text('cat "$(dirname "$0")/secrets.sh"\n')
+    (own / "secrets.sh").write_text("secret")
+    (home / ".claude").mkdir()
+    (home / ".claude" / "guard.sh").symlink_to(own / "guard.sh")
+
+    done = ended(home, guard("sh ~/.claude/guard.sh"), str(own / "secrets.sh"))
+
+    assert "secrets.sh" in done.errors + done.problem
+    assert "secret" not in done.output
+
+
+def test_a_file_that_is_there_and_cannot_be_read_is_hidden(home: Path) -> None:
+    class Unreadable(MemoryWorkspace):
+        """As with Landlock, which hides contents and no names."""
+
+        async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
+            return {}
+
+    script = home / ".claude" / "guard.sh"
+    script.parent.mkdir()
+    script.write_text("exit 2\n")
+    workspace, shown = Unreadable({str(script): b"exit 2\n"}), list[str]()
+
+    def show(_: Workspace, paths: Sequence[str]) -> Workspace:
+        shown.extend(paths)
+        return workspace
+
+    asyncio.run(with_scripts(guard("sh ~/.claude/guard.sh"), workspace, show))
+
+    assert shown == [str(script)]

@@ -41,12 +41,15 @@ async def with_scripts(
     """
     words = (hook.command, *hook.args) if hook.args is not None else _WORD.findall(hook.command)
     real = {word: path for word in words if (path := _may_be_shown(expanded(word), workspace.root))}
-    hidden = {word: path for word, path in real.items() if await workspace.stat(expanded(word)) is None}
+    # Where nothing can be mounted, a hidden file is there and cannot be read.
+    readable = await workspace.read_existing([expanded(word) for word in real], 1) if real else {}
+    hidden = {word: path for word, path in real.items() if expanded(word) not in readable}
     if not hidden:
         return hook, workspace
     scripts = dict.fromkeys(hidden.values())
     for script in tuple(scripts):
-        _add_beside(script, scripts)
+        if is_outside(script, workspace.root):  # what another one names, a command may have written
+            _add_beside(script, scripts)
     return _renamed(hook, hidden), show(workspace, tuple(scripts))
 
 
