@@ -121,7 +121,9 @@ def test_skills_of_a_project_are_used_while_they_are_what_the_user_trusted(kaa: 
 
     untrusted = kaa.run("-p", "Hello.")
     assert "kept" not in prompt(server)
-    assert "skills, commands, hooks, agents, language servers and deny rules of the project are not used" in untrusted.err
+    assert (
+        "skills, commands, hooks, agents, language servers and deny rules of the project are not used" in untrusted.err
+    )
     trust(kaa.project, kaa.home)
     changed.write_text(changed.read_text().replace("Before", "After"))
     kept.with_name("script.py").write_text("print()")

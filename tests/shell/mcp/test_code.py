@@ -385,6 +385,27 @@ def test_settings_and_files_that_a_script_only_mentions_are_no_code_of_it(land: 
     assert list(land.code("bin/tool")) == [str(land.project / "bin"), str(land.project / "bin/tool")]
 
 
+def test_what_a_plugin_keeps_is_code_that_others_write_for_servers_of_others(tmp_path: Path) -> None:
+    home = Home(tmp_path / "kaa")
+    root, data, other = tmp_path / "kaa/plugins/acme", home.plugin_data / "acme", home.plugin_data / "other"
+    for folder in (root, data, other, tmp_path / "project"):
+        folder.mkdir(parents=True)
+    (root / "server.py").write_text("import os\n")
+    (data / "state.py").write_text("")
+    (other / "state.py").write_text("")
+    place = Place(home, {"HOME": str(tmp_path)}, str(tmp_path / "project"), SandboxOptions)
+
+    def code(kept: Path, source: Source) -> dict[str, str]:
+        entry = ServerEntry(command="python3", args=(str(root / "server.py"), "--plugin-dir", str(kept)))
+        return code_of(ConfiguredServer("one", entry, source, "digest"), place)
+
+    own = Source("/file", "plugin", root=str(root), data=str(data))
+
+    assert code(data, own) == {}
+    assert str(other) in code(other, own)
+    assert str(data) in code(data, Source("/file", "user"))
+
+
 def test_a_pipe_among_the_code_is_not_waited_for(land: Land) -> None:
     land.write(".venv/pyvenv.cfg", "")
     land.write(".venv/bin/serve", "")

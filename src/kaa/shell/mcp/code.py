@@ -83,6 +83,7 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
         UnknownCodeError: that is too much, or has names that nobody can read.
         OSError: a file cannot be read.
     """
+    place = place.seen_by(server)
     line = CommandLine.of(server, place)
     base = os.path.realpath(line.base(place.project))
     if not line.cwd:  # it starts in the directory only if its code lies there

@@ -25,6 +25,7 @@ class Place(msgspec.Struct, frozen=True):
         sandbox: gives the sandbox of the project's commands; what is hidden there is hidden from servers, too.
         report: told, in a sentence, of what the user should know.
         is_full_access: whether the user chose to do without a sandbox.
+        own_data: what the plugin of a server keeps, for that server: nobody but the plugin writes it. A real path.
     """
 
     home: Home
@@ -33,6 +34,13 @@ class Place(msgspec.Struct, frozen=True):
     sandbox: Callable[[], SandboxOptions]
     report: Callable[[str], None] = lambda _: None
     is_full_access: Callable[[], bool] = lambda: False
+    own_data: str = ""
+
+    def seen_by(self, server: ConfiguredServer) -> "Place":
+        """The same for one server: for it, what its plugin keeps is not what others can write."""
+        if not server.source.data or not server.entry.sandbox:
+            return self
+        return msgspec.structs.replace(self, own_data=os.path.realpath(server.source.data))
 
     @property
     def user_home(self) -> str:
@@ -44,9 +52,18 @@ class Place(msgspec.Struct, frozen=True):
         """What plugins keep."""
         return _real(str(self.home.plugin_data))
 
+    def _kept_by_others(self) -> tuple[str, ...]:
+        """What plugins keep, but for that of the server's own."""
+        if not self.own_data:
+            return (self._kept,)
+        others = (os.path.join(self._kept, name) for name in os.listdir(self._kept))
+        return tuple(one for one in others if os.path.realpath(one) != self.own_data)
+
     def can_write_now(self, path: str) -> bool:
         """Whether commands of this run, or hooks of plugins, can write to `path`, a real path."""
-        return is_below(path, (self.project, *self.sandbox().writable, self._kept)) or commands_can_write(path)
+        if is_below(path, (self.project, *self.sandbox().writable)) or commands_can_write(path):
+            return True
+        return is_below(path, (self._kept,)) and not (self.own_data and is_below(path, (self.own_data,)))
 
     def commands_can_write(self, path: str) -> bool:
         """Whether commands of the model can write to `path`, a real path, or could when kaa ran in another project."""
@@ -66,7 +83,7 @@ class Place(msgspec.Struct, frozen=True):
 
     def writable(self) -> tuple[str, ...]:
         """The directories that commands of the model can write, or could in other projects: real paths."""
-        now = map(os.path.realpath, (self.project, *self.sandbox().writable, self._kept, *written()))
+        now = map(os.path.realpath, (self.project, *self.sandbox().writable, *self._kept_by_others(), *written()))
         return tuple(dict.fromkeys((*now, *known_projects(self.environ, self.project))))
 
 

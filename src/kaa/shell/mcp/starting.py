@@ -163,7 +163,7 @@ async def start_program(
     Raises:
         ServerGoneError: it cannot be started; the message says why and what to do.
     """
-    entry = server.entry
+    entry, place = server.entry, place.seen_by(server)
     try:
         line = CommandLine.of(server, place)
         base = line.base(place.project)
