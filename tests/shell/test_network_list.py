@@ -5,12 +5,18 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from kaa.ext.errors import CommandError
 from kaa.ext.questions import Answer, Chosen, Dismissed
+from kaa.hands.policy import Tier
+from kaa.shell.containment import Contained
 from kaa.shell.home import Home
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, HostOptions
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkState
+from kaa.workspace.sandbox import sandbox as sandbox_module
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.shell.test_permissions import told
 from tests.support.elsewhere import folder_elsewhere
@@ -80,3 +86,26 @@ def test_off_and_on_end_the_list() -> None:
 
 def test_closing_the_list_changes_nothing() -> None:
     assert _net(Dismissed(), network="registries")[0] == "network: registries"
+
+
+def test_no_list_is_taken_where_hosts_cannot_be_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiers: tuple[Tier, ...] = ("landlock", "none")
+    monkeypatch.setattr(sandbox_module, "tiers_to_try", lambda: tiers)
+
+    async def scenario(folder: Path) -> None:
+        workspace = LocalWorkspace.start(str(folder / "project"), env={"PATH": os.environ["PATH"], "HOME": str(folder)})
+        try:
+            if (await workspace.sandbox.status()).tier != "landlock":
+                pytest.skip("this machine has no Landlock")
+            contained = Contained(workspace)
+
+            with pytest.raises(CommandError, match="/net on gives commands its whole network"):
+                contained.set_network("pypi.org")
+            assert contained.network == "off"
+            assert contained.set_network("on") == "on"
+        finally:
+            await workspace.close()
+
+    with folder_elsewhere() as folder:
+        (folder / "project").mkdir()
+        asyncio.run(scenario(folder))

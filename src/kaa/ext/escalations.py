@@ -5,9 +5,11 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 # What a yes changes beyond this call being run: the call leaves the sandbox; and in this session a host, a port or a
-# unix socket of the user's machine may be reached, a directory may be written, a path may be read. Of `file`, kaa
-# itself writes the content that the question shows, once.
-EscalationKind: TypeAlias = Literal["outside", "network", "port", "socket", "directory", "read", "file"]
+# unix socket of the user's machine may be reached, or its `whole network` where hosts cannot be told apart; a directory
+# may be written, a path may be read. Of `file`, kaa itself writes the content that the question shows, once.
+EscalationKind: TypeAlias = Literal[
+    "outside", "network", "whole network", "port", "socket", "directory", "read", "file"
+]
 
 _ROOT_SOCKETS = frozenset({"docker.sock", "containerd.sock", "podman.sock", "crio.sock", "lxd.socket", "unix.socket"})
 
@@ -26,6 +28,11 @@ class Escalation(msgspec.Struct, rename="camel", frozen=True):
                 return "runs this call outside the sandbox"
             case "network":
                 return f"allows network access to {self.what}"
+            case "whole network":
+                return (
+                    "lets commands use this machine's whole network for this session, also its private part: the"
+                    " sandbox cannot permit single hosts on this machine"
+                )
             case "port":
                 return f"lets commands reach localhost:{self.what} of this machine for this session"
             case "socket":
@@ -48,3 +55,4 @@ class Escalation(msgspec.Struct, rename="camel", frozen=True):
 
 
 OUTSIDE: Final = Escalation("outside")
+WHOLE_NETWORK: Final = Escalation("whole network")

@@ -18,7 +18,9 @@ from kaa.ext.tools import Risk, ToolServer
 AnswerT = TypeVar("AnswerT")
 
 # Hosts are not among them: what is there is not the user's machine.
-_OF_THE_MACHINE: frozenset[EscalationKind] = frozenset({"outside", "directory", "read", "socket", "port", "file"})
+_OF_THE_MACHINE: frozenset[EscalationKind] = frozenset(
+    {"outside", "directory", "read", "whole network", "socket", "port", "file"}
+)
 
 
 class UnfitAnswerError(ValueError):

@@ -132,6 +132,15 @@ class SandboxControl(Confines, Protocol):
         """
         ...
 
+    @property
+    def tells_hosts_apart(self) -> bool:
+        """Whether single hosts can be permitted; else commands have the machine's whole network, or none."""
+        ...
+
+    def allow_network(self) -> None:
+        """Let commands that start from now on use the machine's whole network, where hosts cannot be told apart."""
+        ...
+
     def allow_host(self, host: str) -> None:
         """Let a host be reached for the rest of the session."""
         ...

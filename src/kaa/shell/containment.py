@@ -35,6 +35,12 @@ def contain(workspace: Workspace) -> "Containment":
     return Contained(workspace) if isinstance(workspace, LocalWorkspace) else NoSandbox(workspace)
 
 
+_WHOLE_OR_NONE = (
+    "this machine's sandbox cannot permit single hosts (tier landlock): /net on gives commands its whole network,"
+    " /net off none"
+)
+
+
 class Contained:
     """The sandbox of a workspace on this machine."""
 
@@ -139,8 +145,12 @@ class Contained:
         if not sandbox.confined:
             return True
         match escalation.kind:
+            case "network" if not self.tells_hosts_apart:
+                return sandbox.network.state.is_open
             case "network":
                 return sandbox.policy.network != "isolated" or sandbox.network.allows(escalation.what)
+            case "whole network":
+                return sandbox.network.state.is_open
             case "port" | "socket":
                 return escalation.what in sandbox.admitted
             case "directory":
@@ -178,6 +188,15 @@ class Contained:
         """See `SandboxControl`."""
         isolated = self._workspace.sandbox.policy.network == "isolated"
         return self._workspace.asking(asker, hosts) if isolated else None
+
+    @property
+    def tells_hosts_apart(self) -> bool:
+        """See `SandboxControl`."""
+        return self._workspace.sandbox.tells_hosts_apart
+
+    def allow_network(self) -> None:
+        """See `SandboxControl`."""
+        self._workspace.sandbox.network.choose("on")
 
     def allow_host(self, host: str) -> None:
         """Let a host be reached for the rest of the session."""
@@ -269,6 +288,8 @@ class Contained:
         """Change what commands may reach. `named`: the person wrote it, so its hosts may have private addresses."""
         network = self._workspace.sandbox.network
         try:
+            if not self.tells_hosts_apart and NetworkState.parse(text).mode == "allow-list":
+                raise CommandError(_WHOLE_OR_NONE)
             network.choose(text, named=named)
         except NetworkRuleError as error:
             raise CommandError(str(error)) from error
@@ -380,6 +401,14 @@ class NoSandbox:
     def asking(self, asker: "HostAsker", hosts: Sequence[str]) -> Workspace | None:
         """There is no network."""
         return None
+
+    @property
+    def tells_hosts_apart(self) -> bool:
+        """Nothing is held back."""
+        return True
+
+    def allow_network(self) -> None:
+        """There is no network."""
 
     def allow_host(self, host: str) -> None:
         """There is no network."""

@@ -295,7 +295,10 @@ class Permissions:
             except CommandError as error:
                 done.append(f"not {name} ({error})")
         if chosen.network is not None and "network" not in fixed:
-            done.append(f"network {self._containment.set_network(chosen.network)}")
+            try:
+                done.append(f"network {self._containment.set_network(chosen.network)}")
+            except CommandError as error:  # it was chosen on another machine, or before a change of this one
+                done.append(f"not network {chosen.network} ({error})")
         if chosen.approvals is not None and "approvals" not in fixed:
             done += self._restore_approvals(chosen.approvals)
         self._saved = None if chosen.answered or chosen.services else self._state

@@ -15,7 +15,7 @@ from kaa.core.messages import Json, ToolCall, ToolResultMessage
 from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
 from kaa.ext.asking import NOBODY
 from kaa.ext.context import ToolContext, WorkspacePermit
-from kaa.ext.escalations import OUTSIDE, Escalation, EscalationKind
+from kaa.ext.escalations import OUTSIDE, WHOLE_NETWORK, Escalation, EscalationKind
 from kaa.ext.questions import (
     Abort,
     AllowAlways,
@@ -71,6 +71,8 @@ class Sandbox:
         self.confined = True
         self.effective = False
         self.is_narrowed = False
+        self.tells_hosts_apart = True
+        self.has_network = False
         self.mode: Mode = "workspace-write"
         self.root = ROOT
         self.writable = (ROOT, "/tmp")
@@ -108,6 +110,8 @@ class Sandbox:
         await self.settled.wait()
 
     def permits(self, escalation: Escalation) -> bool:
+        if escalation.kind == "whole network":
+            return self.has_network
         return escalation.kind == "network" and escalation.what in self.hosts
 
     def objection(self, escalation: Escalation) -> str | None:
@@ -126,6 +130,9 @@ class Sandbox:
     def asking(self, asker: HostAsker, hosts: Sequence[str]) -> Workspace | None:
         self.asker, self.hosts_of_call = asker, tuple(hosts)
         return None
+
+    def allow_network(self) -> None:
+        self.has_network = True
 
     def allow_host(self, host: str) -> None:
         if self.fails:
@@ -1840,3 +1847,45 @@ class TestRequests:
 
         assert "--net registries/python" in results(end)[0].text
         assert stage.sandbox.hosts == []
+
+
+class TestWhereHostsCannotBeToldApart:
+    def stage(self, *answers: Answer, headless: bool = False) -> Stage:
+        stage = Stage(
+            *answers, policy="auto", allow=["host: pypi.org", "host: files.pythonhosted.org"], headless=headless
+        )
+        stage.sandbox.tells_hosts_apart = False
+        return stage
+
+    def test_a_yes_permits_the_whole_network_and_says_so(self) -> None:
+        stage = self.stage(AllowOnce())
+
+        stage.commands("pip install x", "curl https://example.com")
+
+        [question] = stage.person.questions
+        assert not question.only_connects
+        assert question.permits == (
+            "A yes lets commands use this machine's whole network for this session, also its private part: the sandbox"
+            " cannot permit single hosts on this machine.",
+        )
+        assert stage.sandbox.has_network
+        assert stage.sandbox.hosts == []
+        assert [command for command, _ in stage.ran] == ["pip install x", "curl https://example.com"]
+
+    def test_without_anybody_to_ask_nothing_waits_for_a_network_that_is_off(self) -> None:
+        stage = self.stage(headless=True)
+
+        end = stage.commands("pip install x")
+
+        assert stage.ran == []
+        assert end.error is not None
+        assert "add --net on, which lets commands use this machine's whole network" in end.error
+
+    def test_a_requested_host_is_a_question_about_the_whole_network(self) -> None:
+        stage = self.stage(Deny())
+
+        stage.play(("request_permission", {"kind": "host", "value": "example.com", "reason": "data"}))
+
+        [question] = stage.person.questions
+        assert question.escalations == (WHOLE_NETWORK,)
+        assert not stage.sandbox.has_network

@@ -714,3 +714,25 @@ def test_a_file_that_fits_a_hidden_pattern_is_hidden_from_the_next_command(folde
         assert seen == b"content of notes\ncontent of public.key\n"
 
     play(folder, scenario, SandboxOptions(hidden=(str(docs / "*.key"), f"!{docs}/public.key")))
+
+
+@pytest.mark.parametrize("chosen", ["off", "on"])
+def test_where_hosts_cannot_be_told_apart_the_network_is_as_chosen_last(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, chosen: str
+) -> None:
+    tiers: tuple[Tier, ...] = ("landlock", "none")
+    monkeypatch.setattr(sandbox_module, "tiers_to_try", lambda: tiers)
+    connects = f"{sys.executable} -c 'import socket; socket.socket(socket.AF_INET)'"
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        if (await workspace.sandbox.status()).tier != "landlock":
+            pytest.skip("this machine has no Landlock")
+        assert not workspace.sandbox.tells_hosts_apart
+        for state in ("pypi.org", "on", "off", "on"):
+            workspace.sandbox.network.choose(state)
+            works = (await sh(workspace, connects)).exit_code == 0
+            network = (await workspace.sandbox.status()).network
+
+            assert (state, works, network) == (state, state == "on", "on" if state == "on" else "off")
+
+    play(folder, scenario, SandboxOptions(network=NetworkState.parse(chosen)))

@@ -92,7 +92,10 @@ def _warnings(version: int, isolated: bool, layout: Layout) -> Iterator[str]:
     else:
         yield "Commands can change permissions and times of your files: Landlock cannot prevent that."
     if isolated:
-        yield "Commands have no network at all here, not even loopback: servers cannot be tried out, no domain allowed."
+        yield (
+            "Commands have no network here, not even loopback, and single hosts cannot be permitted: /net on gives them"
+            " this machine's whole network."
+        )
     if version < landlock.SCOPES_ABI:
         yield "Commands can send signals to your other programs: this needs Linux 6.12 or namespaces to prevent."
     if layout.protected:

@@ -134,6 +134,9 @@ async def remove_limit(sandbox: SandboxControl, escalation: Escalation) -> None:
     match escalation.kind:
         case "network":
             sandbox.allow_host(escalation.what)
+        case "whole network":
+            sandbox.allow_network()
+            await sandbox.settle()
         case "port" | "socket":
             await sandbox.admit(escalation.what)
         case "directory":

@@ -19,7 +19,7 @@ from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
 from kaa.ext.asking import Asker
 from kaa.ext.context import WorkspacePermit
-from kaa.ext.escalations import OUTSIDE, Escalation
+from kaa.ext.escalations import OUTSIDE, WHOLE_NETWORK, Escalation
 from kaa.ext.questions import (
     Abort,
     AllowAlways,
@@ -498,14 +498,15 @@ class Gate:
     def _unmet(self, call: JudgedCall) -> tuple[Need, ...]:
         """What a call will foreseeably need that is not permitted.
 
-        Without anybody to ask, only what needs to leave the sandbox: it would fail there, and nothing would say why.
-        Whether a host is needed the network finds out and reports.
+        Without anybody to ask, only what needs to leave the sandbox, or the whole network: it would fail there, and
+        nothing would say why. Whether a host is needed the network finds out and reports.
         """
         if self._sandbox.is_narrowed or call.outside is not None:
             return ()
-        unmet = tuple(need for need in call.needs if not self._is_met(need.escalation))
+        needs = call.needs if self._sandbox.tells_hosts_apart else tuple(map(_of_whole_network, call.needs))
+        unmet = tuple(need for need in needs if not self._is_met(need.escalation))
         if not self._can_ask:
-            return tuple(need for need in unmet if need.escalation == OUTSIDE)
+            unmet = tuple(need for need in unmet if need.escalation in (OUTSIDE, WHOLE_NETWORK))
         connecting = [need for need in unmet if need.escalation.kind == "network"]
         together = self._hosts.together([need.escalation.what for need in connecting]) if connecting else ()
         used_with = (Need(Escalation("network", host), connecting[0].reason) for host in together)
@@ -692,6 +693,11 @@ class Gate:
             if lift != OUTSIDE:
                 await remove_limit(self._sandbox, lift)
                 self._escalated.add(lift)
+
+
+def _of_whole_network(need: Need) -> Need:
+    """A need for a host where hosts cannot be told apart; any other as it is."""
+    return Need(WHOLE_NETWORK, need.reason) if need.escalation.kind == "network" else need
 
 
 def _leaves(verdict: Allowed | Doubtful) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 
 from kaa.builtin.tools import REQUEST_TOOL, PermissionArguments
 from kaa.core.messages import Json, ToolCall
-from kaa.ext.escalations import OUTSIDE, Escalation, EscalationKind
+from kaa.ext.escalations import OUTSIDE, WHOLE_NETWORK, Escalation, EscalationKind
 from kaa.ext.questions import Approval
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.calls import JudgedCall, examine
@@ -35,6 +35,7 @@ _KINDS: Final[Mapping[str, EscalationKind]] = {
 }
 _FLAGS: Final[Mapping[EscalationKind, str]] = {
     "network": "--net {what}",
+    "whole network": "--net on",
     "directory": "--add-dir {what}",
     "read": '"!{what}" in sandbox.hidden of the settings',
     "outside": "a rule 'outside bash: …' in approvals.allow of the settings",
@@ -113,6 +114,9 @@ async def answer_request(
     except (RequestError, OSError) as error:
         return Denied(f"{call.name} was not run: {error}.")
     lift, command = request.escalation, request.command
+    if lift.kind == "network" and not sandbox.tells_hosts_apart:
+        request = msgspec.structs.replace(request, escalation=WHOLE_NETWORK)
+        lift = WHOLE_NETWORK
     if sandbox.is_narrowed:
         return Denied(wording.narrowed(lift.text))
     if sandbox.mode == "full-access" or sandbox.permits(lift):

@@ -178,6 +178,11 @@ class NetworkState(msgspec.Struct, frozen=True):
         return "allow-list" if self.rules or self.granted else "off"
 
     @property
+    def is_open(self) -> bool:
+        """Whether all of the public internet may be reached."""
+        return self.public and (self.within is None or self.within.is_open)
+
+    @property
     def chosen(self) -> "NetworkState":
         """This state without what was answered to questions: written down, that would permit private addresses too."""
         return msgspec.structs.replace(self, granted=(), addresses=())

@@ -131,7 +131,7 @@ def policy_for(
         watched = concealed._asdict() if options.mode != "full-access" else {}
         return Policy(tier="none", mode=options.mode, network="host", **watched)
     # Landlock and seccomp cannot tell hosts apart: there the network is open or closed.
-    host_network = tier == "landlock" and options.network.public
+    host_network = tier == "landlock" and options.network.is_open
     roots = (root,) if options.root_writable or options.mode == "read-only" else ()
     if options.mode == "workspace-write":
         places.note_added(options.writable)

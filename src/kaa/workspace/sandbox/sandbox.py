@@ -305,12 +305,13 @@ class Sandbox:
         Raises:
             WorkspaceUnavailableError: the hands cannot be started.
         """
-        report = await self._report()
+        report = await self._settled_report()
         policy = self.policy
+        isolated = "off" if not self.tells_hosts_apart else str(self.network.state)
         return SandboxStatus(
             tier=policy.tier,
             mode=policy.mode,
-            network=str(self.network.state) if self.confined and policy.network == "isolated" else "on",
+            network=isolated if self.confined and policy.network == "isolated" else "on",
             confined=self.confined,
             git_writable=policy.git_writable,
             features=report.features,
@@ -326,6 +327,11 @@ class Sandbox:
         if self._environment_of is None or self._environment_of[0] != basis:
             self._environment_of = (basis, sandbox_environment(*basis))
         return self._environment_of[1]
+
+    @property
+    def tells_hosts_apart(self) -> bool:
+        """Whether single hosts can be permitted: Landlock and seccomp leave the network open or closed."""
+        return self.policy.tier != "landlock"
 
     def denials(self, policy: Policy | None = None) -> "Denials":
         """What tells from a command's words what was blocked, by an earlier policy or the one in force."""
@@ -348,7 +354,7 @@ class Sandbox:
             BlockedError: this machine cannot confine anything, although the user wants it.
             WorkspaceUnavailableError: the guard cannot be reached.
         """
-        await self._report()
+        await self._settled_report()
         if not self.confined and self._options.mode != "full-access":
             raise BlockedError(Blocked("outside", "Running commands and writing files"), self._root)
         if not self.confined:
@@ -470,6 +476,7 @@ class Sandbox:
         return self._hands
 
     def _new_hands(self, options: SandboxOptions, join: Sequence[int] = ()) -> Hands:
+        options = msgspec.structs.replace(options, network=self.network.state)
         policy = policy_for(
             self._tiers[0],
             options,
@@ -492,6 +499,15 @@ class Sandbox:
             return wrapper(policy, self._home)
         except ViewChangedError as error:
             raise WorkspaceUnavailableError(f"The sandbox cannot be made: {error}.") from error
+
+    async def _settled_report(self) -> PolicyReport:
+        """What the hands report, after others replaced them if they have not the network that is chosen now."""
+        report = await self._report()
+        has_all = self.policy.network == "host"
+        if self.tells_hosts_apart or not self.confined or has_all == self.network.state.is_open:
+            return report
+        await self.change(SandboxChange())
+        return await self._report()
 
     async def _report(self) -> PolicyReport:
         while True:
