@@ -163,6 +163,27 @@ def test_what_is_no_plan_goes_back_to_the_model(kaa: Kaa, server: ModelServer) -
     assert "Plan with 2 steps" in finished.err
 
 
+@pytest.mark.parametrize(
+    ("reply", "missing"),
+    [
+        ("# Plan: fix\n\n1. Do a\n2. Do b", "It has no step: `## 1. What the step does`."),
+        ("## 1. Do a\n\n- Check: `true`", "It does not begin with its goal: `# Plan: GOAL`."),
+    ],
+)
+def test_a_reply_that_only_begins_like_a_plan_goes_back_once(
+    kaa: Kaa, server: ModelServer, reply: str, missing: str
+) -> None:
+    server.begin([say(reply), say(PLAN)])
+    assert kaa.run("-p", "--plan", "plan.md", "Greet the world").code == 0
+    assert missing in told(server, 1)
+    assert (kaa.project / "plan.md").read_text() == PLAN
+
+    server.begin([say(reply), say(reply), say("never asked")])
+    finished = kaa.run("-p", "/plan Greet the world")
+    assert (finished.code, len(server.requests)) == (1, 2)
+    assert missing in finished.err
+
+
 def test_plans_of_files_are_made_and_executed_headless(kaa: Kaa, server: ModelServer) -> None:
     server.begin([say(PLAN)])
     made = kaa.run("-p", "--plan", "plan.md", "Greet the world")
@@ -189,7 +210,7 @@ def test_without_a_plan_the_file_is_not_written(kaa: Kaa, server: ModelServer) -
     finished = kaa.run("-p", "--plan", "plan.md", "Greet the world")
 
     assert finished.code == 1
-    assert "plan.md was not written" in finished.err
+    assert "The reply has no step (`## 1. What the step does`), so plan.md was not written" in finished.err
 
 
 def test_nonsense_and_a_plan_that_another_executes_are_refused(kaa: Kaa, server: ModelServer) -> None:

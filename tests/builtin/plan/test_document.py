@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.builtin.plan.document import FORM, MOST_STEPS, Plan, PlanError, find, parse
+from kaa.builtin.plan.document import FORM, MOST_STEPS, Plan, PlanError, begins_like_plan, find, parse
 
 _LINES = st.sampled_from(
     [
@@ -113,6 +113,25 @@ def test_headings_in_code_are_none() -> None:
 )
 def test_a_plan_is_found_in_a_reply(text: str, found: str) -> None:
     assert find(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("# Plan: fix\n\n1. Do a\n2. Do b", True),
+        ("I have looked.\n\n## Implementation plan\n\n1. Do a", True),
+        ("# **Plan** \u2014 fix\n\n### 1. Do a", True),
+        ("## 1. Do a\n\n- Check: `make test`", True),
+        ("### Step 1: Do a\n\n**Check:** `make test`", True),
+        ("## 1. Introduction\n\nThe parser reads lines.", False),
+        ("# How the planner works\n\n1. It reads.", False),
+        ("```\n# Plan: fix\n```\n\nThis is how plans begin.", False),
+        ("", False),
+    ],
+)
+def test_a_text_that_is_meant_as_a_plan(text: str, begins: bool) -> None:
+    assert find(text) == ""
+    assert begins_like_plan(text) == begins
 
 
 @pytest.mark.parametrize(

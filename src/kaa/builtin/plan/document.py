@@ -26,6 +26,11 @@ How: precise enough for somebody who has not seen this conversation. Names, path
 MOST_STEPS: Final = 50
 _MOST_CHARACTERS = 60_000
 _GOAL = re.compile(r"# +(?:plan *(?::|-|\u2013|\u2014) *)?(\S.*)", re.IGNORECASE)
+# As `_GOAL`, but with the word, and at any level: what is no goal there was meant as one.
+_MEANT_AS_GOAL = re.compile(
+    r"#{1,3} +[*_]{0,2}(?:\w+ +){0,2}plan[*_]{0,2} *(?:(?::|-|\u2013|\u2014).*)?", re.IGNORECASE
+)
+_MEANT_AS_TITLE = re.compile(r"#{1,4} +(?:step +)?\d+ *[.:)] *\S", re.IGNORECASE)
 _TITLE = re.compile(r"## +(?:step +)?(?:\d+ *[.:)] *)?(\S.*)", re.IGNORECASE)
 # The bold type may end before the colon or behind it.
 _FIELD = re.compile(
@@ -107,6 +112,17 @@ def find(text: str) -> str:
                 return "\n".join(line for line, _ in marked[number:])
             return ""
     return ""
+
+
+def begins_like_plan(text: str) -> bool:
+    """True if the first heading of a reply is that of a plan, or of a numbered step that has a check."""
+    marked, _ = _marked(text.strip().splitlines())
+    lines = [line for line, is_code in marked if not is_code]
+    heading = next((line for line in lines if line.startswith("#")), "")
+    if _MEANT_AS_GOAL.fullmatch(heading.rstrip()):
+        return True
+    fields = (_FIELD.match(line.strip()) for line in lines)
+    return _MEANT_AS_TITLE.match(heading) is not None and any(field and field[1][0] in "cC" for field in fields)
 
 
 def parse(text: str) -> Plan:

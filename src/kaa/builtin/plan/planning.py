@@ -6,7 +6,7 @@ import msgspec
 
 from kaa.builtin.amounts import counted
 from kaa.builtin.plan import PlanState
-from kaa.builtin.plan.document import FORM, Plan, PlanError, find, parse
+from kaa.builtin.plan.document import FORM, Plan, PlanError, begins_like_plan, find, parse
 from kaa.builtin.plan.kept import KeptPlan, keep
 from kaa.core.hooks import Continue, GiveUp
 from kaa.core.messages import AssistantMessage
@@ -14,6 +14,7 @@ from kaa.ext.api import CommandContext, ConversationContext
 from kaa.ext.errors import CommandError
 
 _MOST_REJECTED = 2
+_MOST_REJECTED_BEGINNINGS = 1  # such a text may be meant as an answer
 
 _PLANNING = f"""\
 [Plan mode] You plan now: nothing can be changed, and nobody is asked for permission. Explore with commands that only \
@@ -34,18 +35,24 @@ def note_of(*, plans: bool) -> str:
 
 
 def take_plan(reply: AssistantMessage, context: ConversationContext) -> Continue | GiveUp | None:
-    """Keep the plan in a reply, if there is one. One that cannot be read goes back to the model twice."""
+    """Keep the plan in a reply, if there is one.
+
+    One that cannot be read goes back to the model twice, a text that only begins like a plan once.
+    """
     state = context.state(PlanState, PlanState)
-    text = find(reply.text)
+    text, most = find(reply.text), _MOST_REJECTED
+    if not text and begins_like_plan(reply.text):
+        text, most = reply.text, _MOST_REJECTED_BEGINNINGS
     if not text:
+        state.rejected = 0
         if state.target and not context.asker.can_ask:
-            return GiveUp(f"The reply is no plan, so {state.target} was not written")
+            return GiveUp(f"The reply has no step (`## 1. What the step does`), so {state.target} was not written")
         return None
     try:
         plan = parse(text)
     except PlanError as error:
         state.rejected += 1
-        if state.rejected > _MOST_REJECTED:
+        if state.rejected > most:
             state.rejected = 0
             return GiveUp(f"The plan cannot be read:\n{error}")
         return Continue(f"kaa cannot read this plan:\n{error}\nReply with the whole plan again.")
