@@ -47,6 +47,21 @@ def test_a_session_goes_on_with_the_server_it_began_with(kaa: Kaa) -> None:
         assert f"local:{_port(server)}" in kaa.session_text
 
 
+def test_a_server_that_wants_a_key_gets_the_one_that_was_given_with_its_name(kaa: Kaa) -> None:
+    with ModelServer([say("one"), say("two")], api_key="k123") as server:
+        without = kaa.run("--model", f":{_port(server)}", "-p", "hi")
+        wrong = kaa.run("--model", f":{_port(server)}", "--api-key", "k321", "-p", "hi")
+        right = kaa.run("--model", f":{_port(server)}", "--api-key", "k123", "-p", "hi")
+        unnamed = kaa.run("-c", "--api-key", "k123", "-p", "hi")
+
+    assert f"the server at 127.0.0.1:{_port(server)} wants an API key" in without.err
+    assert f"--model :{_port(server)} --api-key KEY" in without.err
+    assert f"the server at 127.0.0.1:{_port(server)} refused the API key" in wrong.err
+    assert (right.code, right.out) == (0, "one\n")
+    # A session may name any port, and a key goes only to a server that was named together with it.
+    assert f"--model local:{_port(server)} --api-key KEY" in unnamed.err
+
+
 def test_a_server_that_is_not_there_is_named(kaa: Kaa) -> None:
     with ModelServer() as server:
         port = _port(server)

@@ -115,6 +115,14 @@ def test_the_message_says_what_to_do(status: int, advice: str) -> None:
     assert advice in str(_failure(status))
 
 
+@pytest.mark.parametrize("provider", ["local:42421", "vllm"])
+def test_nobody_is_told_to_log_in_to_a_server_of_this_machine(provider: str) -> None:
+    failure = failure_of_response(401, Headers(), b"", Peer(provider, "m", "127.0.0.1:42421"))
+
+    assert "kaa login" not in str(failure)
+    assert "--api-key, or describe the server with its apiKey in models.json" in str(failure)
+
+
 def test_a_missing_client_certificate_is_not_taken_for_a_wrong_model() -> None:
     page = b"<html><head><title>400 No required SSL certificate was sent</title></head></html>"
 

@@ -178,10 +178,11 @@ class ModelServer:
         make_plan: plans the answers of the scripts that begin from now on.
     """
 
-    def __init__(self, script: Iterable[ScriptItem] = (), *, holds: bool = False) -> None:
+    def __init__(self, script: Iterable[ScriptItem] = (), *, holds: bool = False, api_key: str = "") -> None:
         self.make_plan: MakePlan = plan
         self._script = Script(script)
         self._holds = holds
+        self._api_key = api_key  # that every request must have; empty: none needs one
         self._released = False
         self._stalled: list[Callable[[], None]] = []
         self._condition = threading.Condition()
@@ -271,6 +272,8 @@ class ModelServer:
     def answer(self, request: Received) -> Plan:
         """What to do about a request."""
         path = urlsplit(request.path).path  # a proxy is asked for whole addresses
+        if self._api_key and request.header("Authorization") != f"Bearer {self._api_key}":
+            return (whole(401, b'{"error": {"message": "unauthorized"}}'),)
         wire = _wire_of(path)
         if wire is not None and request.method == "POST":
             self.requests.append(request)

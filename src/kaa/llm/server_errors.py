@@ -195,9 +195,13 @@ def _advice(kind: type[ProviderError], peer: Peer) -> str:
     if kind is AuthError:
         if not peer.model:
             return ""  # only the key was asked about: whoever did knows where it is
+        from kaa.llm.local.addresses import USUAL_PORTS, is_address  # lazy: most keys are accepted
+
+        if peer.provider in USUAL_PORTS or is_address(peer.provider):  # nobody can log in there
+            return "Give the API key with --api-key, or describe the server with its apiKey in models.json."
         return (
-            f"Check the API key of provider '{peer.provider}', in auth.json or its environment variable:  "
-            f"kaa login {peer.provider}  replaces it."
+            f"Check the API key of provider '{peer.provider}', in auth.json or its environment variable: "
+            f"`kaa login {peer.provider}` replaces it."
         )
     if kind is QuotaError:
         return "The account has no credit left: top it up with the vendor, or choose another model."

@@ -87,6 +87,11 @@ def name_by_port(root: str) -> str:
     return f"local:{parts.port}" if parts.hostname == _LOOPBACK else parts.netloc
 
 
+def names_of(root: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names by which a server at `root` can go."""
+    return (*(name for name in USUAL_PORTS if root in roots_of(name, environ)), name_by_port(root))
+
+
 def is_address(text: str) -> bool:
     """Whether a provider or a model names a place rather than somebody: what no project may set."""
     return bool(_PORT.fullmatch(text)) or "://" in text

@@ -6,14 +6,15 @@ llama.cpp's tools/server/README.md (also run), vLLM's OpenAI-compatible `/v1/mod
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
 import msgspec
 
 from kaa.core.errors import ProviderError
 from kaa.core.messages import Json
-from kaa.llm.http.transport import HttpRequest, Transport
+from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 from kaa.llm.local.addresses import USUAL_PORTS, name_by_port, name_for, roots_of
 
 # On this machine an answer takes milliseconds; whoever hangs is not waited for.
@@ -25,6 +26,13 @@ _MOST_SHOWN: Final = 64
 # What Ollama gives a model at least when nobody says otherwise: docs.ollama.com/context-length. That is for less than
 # 24 GiB of VRAM; from there on it is 32,768, from 48 GiB on 262,144. The one in force is known once a model is loaded.
 OLLAMA_DEFAULT_WINDOW: Final = 4096
+
+
+_NO_KEY: Final = 401  # llama-server and vLLM with --api-key; whoever answers 403 may be no model server at all
+
+
+class KeyWantedError(Exception):
+    """A server names its models only to those with an API key."""
 
 
 class LocalModel(msgspec.Struct, frozen=True):
@@ -85,12 +93,38 @@ def window_advice(kind: str) -> str:
 async def ask_server_at(
     root: str, transport: Transport, environ: Mapping[str, str], seconds: float = _NAMED_SECONDS
 ) -> LocalServer | None:
-    """The server at `root`; None if nobody answers like one in `seconds`."""
+    """The server at `root`; None if nobody answers like one in `seconds`.
+
+    Raises:
+        KeyWantedError: it wants an API key, or another one.
+    """
     try:
         async with asyncio.timeout(seconds):
             return await _identified(root, transport, environ)
     except TimeoutError:
         return None
+
+
+class _TransportWithKey:
+    """Sends every request with an API key; closing it leaves `transport` open."""
+
+    def __init__(self, transport: Transport, api_key: str) -> None:
+        self._transport = transport
+        self._headers = (("authorization", f"Bearer {api_key}"),)
+
+    @asynccontextmanager
+    async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
+        keyed = msgspec.structs.replace(request, headers=request.headers + self._headers)
+        async with self._transport.send(keyed) as response:
+            yield response
+
+    async def close(self) -> None:
+        """Do nothing: whoever opened the transport closes it."""
+
+
+def with_key(transport: Transport, api_key: str | None) -> Transport:
+    """`transport` as it is, or with an API key in each request."""
+    return _TransportWithKey(transport, api_key) if api_key else transport
 
 
 async def look_around(
@@ -105,7 +139,7 @@ async def look_around(
     wanted = environ.get("KAA_LOCAL_SERVERS", ",".join(USUAL_PORTS)).split(",")
     names = [name for name in USUAL_PORTS if name in wanted and name not in skip]
     roots = dict.fromkeys(root for name in names for root in roots_of(name, environ))
-    found = await asyncio.gather(*(ask_server_at(root, transport, environ, _PROBE_SECONDS) for root in roots))
+    found = await asyncio.gather(*(_probed(root, transport, environ) for root in roots))
     servers: dict[str, LocalServer] = {}
     for server in found:
         if server is not None and server.models and server.name not in skip:
@@ -114,8 +148,15 @@ async def look_around(
     return tuple(servers.values())
 
 
+async def _probed(root: str, transport: Transport, environ: Mapping[str, str]) -> LocalServer | None:
+    try:
+        return await ask_server_at(root, transport, environ, _PROBE_SECONDS)
+    except KeyWantedError:
+        return None  # nobody has named it, so no key is meant for it
+
+
 async def _identified(root: str, transport: Transport, environ: Mapping[str, str]) -> LocalServer | None:
-    listed = await get(f"{root}/v1/models", _Listed, transport)
+    listed = await _list(root, transport)
     if listed is None:
         return None
     entries = listed.data or ()
@@ -150,6 +191,22 @@ class _Entry(msgspec.Struct, frozen=True):
 
 class _Listed(msgspec.Struct, frozen=True):
     data: tuple[_Entry, ...] | None  # Ollama without models: null
+
+
+async def _list(root: str, transport: Transport) -> _Listed | None:
+    """The models of a server; None as in `ask`.
+
+    Raises:
+        KeyWantedError: it wants an API key, or another one.
+    """
+    request = HttpRequest("GET", f"{root}/v1/models", JSON_HEADERS)
+    try:
+        async with transport.send(request) as response:
+            if response.status == _NO_KEY:
+                raise KeyWantedError
+            return await _decoded(response, _Listed)
+    except ProviderError:
+        return None
 
 
 class _Settings(msgspec.Struct, frozen=True):
@@ -304,11 +361,19 @@ async def ask(request: HttpRequest, shape: type[_T], transport: Transport) -> _T
     """The answer to a question; None if nobody answers, or with something else."""
     try:
         async with transport.send(request) as response:
-            if response.status != 200:
-                return None
-            body = await response.beginning(_LONGEST_ANSWER_BYTES)
-        if len(body) > _LONGEST_ANSWER_BYTES:
-            return None
+            return await _decoded(response, shape)
+    except ProviderError:
+        return None
+
+
+async def _decoded(response: HttpResponse, shape: type[_T]) -> _T | None:
+    """The content of an answer; None if it is something else. Raises as `HttpResponse.chunks`."""
+    if response.status != 200:
+        return None
+    body = await response.beginning(_LONGEST_ANSWER_BYTES)
+    if len(body) > _LONGEST_ANSWER_BYTES:
+        return None
+    try:
         return msgspec.json.decode(body, type=shape)
-    except (ProviderError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -8,7 +8,7 @@ import msgspec
 from kaa.core.errors import ProviderError
 from kaa.core.provider import ThinkingLevel
 from kaa.llm.http.transport import Transport
-from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider
+from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider, names_of
 from kaa.llm.models.matching import split_thinking
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
@@ -70,7 +70,7 @@ async def find_local_model(
     """The model at the address, or of the local server, that `choice` names; None if it names none.
 
     Raises:
-        NoModelError: nobody answers there, or without the model.
+        NoModelError: nobody answers there, or without the model, or not without another key.
         CredentialError: the key that was given cannot be read.
     """
     query, level = split_thinking(choice.query or "")
@@ -81,13 +81,18 @@ async def find_local_model(
     if address is None:
         return None
     from kaa.llm.local.loading import with_loaded  # lazy, as below: most models are not on this machine
-    from kaa.llm.local.servers import ask_server_at
+    from kaa.llm.local.servers import KeyWantedError, ask_server_at, with_key
     from kaa.llm.models.local_providers import described
 
-    server = await ask_server_at(address.root, transport, registry.environ)
-    if server is None and address.former:
-        server = await ask_server_at(address.former, transport, registry.environ)
-    host = (address.root if server is None else server.root).partition("://")[2]
+    key = _key_of(choice) or registry.given_key(*names_of(address.root, registry.environ))
+    transport = with_key(transport, key)
+    try:
+        server = await ask_server_at(address.root, transport, registry.environ)
+        if server is None and address.former:
+            server = await ask_server_at(address.former, transport, registry.environ)
+    except KeyWantedError:
+        raise registry.no_model(_key_wanted(address, choice, query, is_given=key is not None)) from None
+    host = _host_of(address.root if server is None else server.root)
     if server is None:
         raise registry.no_model(f"no model server answers at {host}: start it, or check the port")
     if not server.models:
@@ -98,6 +103,26 @@ async def find_local_model(
     server = await with_loaded(server, model_id, transport, notify)
     registry.add_found(server.name, described(server))
     return _resolve_found(registry, choice, server, model_id, level, notify)
+
+
+def _key_of(choice: ModelChoice) -> str | None:
+    # A session or a setting may name a server too; a key goes only to one that was named together with it.
+    return choice.api_key if choice.query or choice.provider else None
+
+
+def _key_wanted(address: Address, choice: ModelChoice, query: str, *, is_given: bool) -> str:
+    host = _host_of(address.root)
+    if is_given:
+        return f"the server at {host} refused the API key: check it"
+    named = query if query and choice.provider is None else choice.provider or choice.default_provider or query
+    return (
+        f"the server at {host} wants an API key: start kaa with --model {named} --api-key KEY, "
+        "or describe the server with its apiKey in models.json"
+    )
+
+
+def _host_of(root: str) -> str:
+    return root.partition("://")[2]
 
 
 async def look_for_servers(registry: ModelRegistry, transport: Transport) -> tuple[str, ...]:
@@ -172,8 +197,7 @@ def _resolve_found(
     asked = ModelChoice(
         query=model_id,
         provider=server.name,
-        # A session or a setting may name a server too; a key goes only to one that was named together with it.
-        api_key=choice.api_key if choice.query or choice.provider else None,
+        api_key=_key_of(choice),
         thinking=choice.thinking or level,
         default_thinking=choice.default_thinking,
     )

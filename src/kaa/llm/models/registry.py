@@ -276,6 +276,10 @@ class ModelRegistry:
         """Use a key that was given for this run, for this provider and no other, instead of any stored one."""
         self._given_keys[current_name(provider)] = key
 
+    def given_key(self, *providers: str) -> str | None:
+        """Return the key that was given for this run for the first of these providers that has one."""
+        return next((self._given_keys[name] for name in providers if name in self._given_keys), None)
+
     def resolve(self, choice: ModelChoice) -> ResolvedModel | UnlistedServer:
         """The model that `choice` means; `kaa.llm.models.discovery` also asks unlisted servers.
 
