@@ -18,6 +18,8 @@ _LOOKING = (
     "exec eval read break continue exit return jobs bat gh ping apt apt-get brew"
 )
 _WRITING = "tee cp mv rm rmdir ln install patch truncate dd rsync unlink shred"
+_DELETING = "rm rmdir unlink"
+_GIT_DELETING = "rm clean"
 # Not switch and pull: they bring what was committed, and say nothing of the work under way.
 _GIT_WRITING = "apply am mv rm"
 _GIT_BRINGING = "merge rebase cherry-pick revert stash"
@@ -90,6 +92,12 @@ def only_discards(reading: CommandReading) -> bool:
     return bool(changing) and not targets_of(reading) and all(map(_discards, changing))
 
 
+def only_deletes(reading: CommandReading) -> bool:
+    """Return True if a command changes files only by deleting some."""
+    changing = [words for words in reading.programs if _kind(words, "") != "looks"]
+    return bool(changing) and not targets_of(reading) and all(map(_deletes, changing))
+
+
 def only_by_git(reading: CommandReading) -> Literal["brings", "takes back"] | None:
     """What a command does that changes files only by having git exchange them; None if it changes some by itself.
 
@@ -111,6 +119,12 @@ def _discards(words: Words) -> bool:
             return all(word is not None and not word.startswith("-") for word in rest)
         case _:
             return False
+
+
+def _deletes(words: Words) -> bool:
+    if words[0] == "git":
+        return words[1] in _GIT_DELETING.split()
+    return (words[0] or "").rpartition("/")[2] in _DELETING.split()
 
 
 def _targets(redirection: str) -> list[str]:

@@ -243,6 +243,27 @@ class TestReminder:
 
         assert [text.partition(" and have")[0] for text in played.told] == ["You changed a.py"]
 
+    @pytest.mark.parametrize(
+        "command",
+        ["git commit -qam x && rm -rf assets", "git rm -q assets/x.py", "git clean -fdq", "/bin/rm -r assets; rmdir b"],
+    )
+    def test_a_deletion_asks_for_no_other_test(self, played: Played, command: str) -> None:
+        played.effects["make assets"] = {"assets/x.py": b""}
+        played.effects[command] = {"assets/x.py": None}
+        commands = [call("bash", command=one) for one in ("make assets", "pytest", command)]
+
+        played.play([_EDIT, *commands, say("Done."), say("No.")])
+
+        assert played.told == []
+
+    def test_only_files_changed_since_the_last_execution_are_named(self, played: Played) -> None:
+        other = call("write", path="b.py", content="x")
+        after = [call("bash", command="rm -f build.log"), other]
+
+        played.play([_EDIT, call("bash", command="pytest"), *after, say("Done."), say("No.")])
+
+        assert [text.partition(" and have")[0] for text in played.told] == ["You changed b.py"]
+
     def test_what_a_running_command_appends_to_does_not_count(self, played: Played) -> None:
         serve = "python3 serve.py >> served.json"
         played.endless.add(serve)

@@ -31,13 +31,20 @@ class Work(msgspec.Struct):
         changed: the files, as they were named; empty names are not known.
         is_own: some were changed by the calls themselves, and not only exchanged by git.
         unproven: something was changed that tests cover, and nothing was executed since; None: neither happened.
+        unproven_files: the changed files, without those that were only deleted, since something was executed.
         passed: declared commands that succeeded since.
     """
 
     changed: dict[str, None] = {}
     is_own: bool = False
     unproven: bool | None = None
+    unproven_files: dict[str, None] = {}
     passed: set[str] = set()
+
+    def prove(self) -> None:
+        """Note that something was executed."""
+        self.unproven = False
+        self.unproven_files.clear()
 
 
 class Proof(msgspec.Struct):

@@ -102,7 +102,7 @@ async def _verify(
     finished = await _run(commands, proof, context)
     if finished is None:
         return None
-    work.unproven = False
+    work.prove()
     failed = [one for one in finished if one.missing]
     if not failed:
         work.passed.update(commands)
@@ -199,8 +199,9 @@ def _told(commands: Sequence[str], last: Sequence[RanCheck]) -> str:
 
 
 async def _unproven_files(work: Work, context: ConversationContext) -> list[str]:
-    """Return the files that there is something to verify of; an empty name stands for some that are not known.
+    """Return the files changed since the last execution that can be verified.
 
+    An empty name stands for files that are not known.
     A file that was restored is no change, and what a running command appends to is its output.
 
     Args:
@@ -210,13 +211,13 @@ async def _unproven_files(work: Work, context: ConversationContext) -> list[str]
     try:
         changes = await context.changes(since="message")
     except CommandError:
-        return list(work.changed)
+        return list(work.unproven_files)
     if changes.gaps:
-        return list(work.changed)
+        return list(work.unproven_files)
     outputs = _outputs_of_running(context)
     differing = set(inside((one.path for one in changes.files), context.workspace.root)) - outputs
-    known = [path for path in work.changed if path in differing]
-    is_unknown = "" in work.changed and any(UNTESTED.fullmatch(path) is None for path in differing)
+    known = [path for path in work.unproven_files if path in differing]
+    is_unknown = "" in work.unproven_files and any(UNTESTED.fullmatch(path) is None for path in differing)
     found = [*known, *([""] if is_unknown else [])]
     return found if any(UNTESTED.fullmatch(path) is None for path in found) else []
 

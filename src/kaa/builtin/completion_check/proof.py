@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from kaa.builtin.command_kinds import kind_of, only_by_git, only_discards, targets_of
+from kaa.builtin.command_kinds import kind_of, only_by_git, only_deletes, only_discards, targets_of
 from kaa.builtin.completion_check import Proof, Work
 from kaa.core.messages import Json, ToolCall
 from kaa.core.tool import ToolResult
@@ -12,7 +12,7 @@ from kaa.ext.api import ConversationContext
 
 _MOST_FILES = 50
 _MOST_CALLERS = 64  # agents that are under way at a time
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 # Prose, logs, and what no test of a project covers.
 UNTESTED = re.compile(
     r"(?i).*\.(?:md|markdown|rst|txt|adoc|org|log)|(?:.*/)?(?:license|notice|authors|changelog|\.gitignore|\.envrc)"
@@ -38,13 +38,15 @@ def note(call: ToolCall, result: ToolResult, context: ConversationContext) -> No
     match call.name:
         case "edit" | "write" | "apply_patch":
             if not result.is_error:
-                _change(work, inside(_paths(call.arguments), context.workspace.root))
+                changed, deleted = _paths(call.arguments)
+                _change(work, inside(changed, context.workspace.root))
+                _record(work, inside(deleted, context.workspace.root))
         case "bash":
             _note_command(work, call, result, context)
         case "agent":
             _take_over(work, proof, result)
         case _:
-            work.unproven = False
+            work.prove()
     proof.acted = True
 
 
@@ -57,7 +59,7 @@ def _note_command(work: Work, call: ToolCall, result: ToolResult, context: Conve
     command = str(call.arguments.get("command", ""))
     details = result.details if isinstance(result.details, dict) else {}
     if command in context.verify_commands:
-        work.unproven = False
+        work.prove()
         if not result.is_error:
             work.passed.add(command)
         else:
@@ -70,10 +72,11 @@ def _note_command(work: Work, call: ToolCall, result: ToolResult, context: Conve
                 return  # what is there now is no work of this run
             by_git = only_by_git(reading)
             is_own = by_git is None or (by_git == "takes back" and work.is_own)
+            is_own = is_own and not only_deletes(reading)  # there is nothing left to execute
             targets = targets_of(reading)
             (_change if is_own else _record)(work, inside(targets, context.workspace.root) if targets else [""])
         case "executes" if details.get("exitCode") not in _NOT_FOUND:
-            work.unproven = False
+            work.prove()
             work.passed.clear()  # it may have changed something
         case _:
             pass
@@ -87,8 +90,11 @@ def _take_over(work: Work, proof: Proof, result: ToolResult) -> None:
         return
     _record(work, done.changed)
     work.is_own |= done.is_own
-    if done.unproven is not None:
-        work.unproven = done.unproven
+    if done.unproven is False:
+        work.prove()
+    elif done.unproven:
+        work.unproven = True
+        work.unproven_files |= done.unproven_files
     work.passed |= done.passed
 
 
@@ -96,8 +102,10 @@ def _change(work: Work, paths: Iterable[str]) -> None:
     """Note files that were changed by the work itself: what was executed before proves nothing of them."""
     changed = list(paths)
     work.is_own |= bool(changed)
-    work.unproven = work.unproven if all(map(UNTESTED.fullmatch, changed)) else True
+    if not all(map(UNTESTED.fullmatch, changed)):
+        work.unproven = True
     _record(work, changed)
+    work.unproven_files |= dict.fromkeys(path for path in changed if path in work.changed)
 
 
 def _record(work: Work, paths: Iterable[str]) -> None:
@@ -108,12 +116,17 @@ def _record(work: Work, paths: Iterable[str]) -> None:
         work.passed.clear()
 
 
-def _paths(arguments: dict[str, Json]) -> list[str]:
+def _paths(arguments: dict[str, Json]) -> tuple[list[str], list[str]]:
+    """The files that a call changed, and those that it deleted."""
     path = arguments.get("path")
     if isinstance(path, str):
-        return [path]
+        return [path], []
     texts = (value for value in arguments.values() if isinstance(value, str))
-    return [path.strip() for text in texts for path in _PATCHED.findall(text)] or [""]
+    patched = [(action, path.strip()) for text in texts for action, path in _PATCHED.findall(text)]
+    if not patched:
+        return [""], []
+    deleted = [path for action, path in patched if action == "Delete"]
+    return [path for action, path in patched if action != "Delete"], deleted
 
 
 def inside(paths: Iterable[str], root: str) -> list[str]:
