@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -202,6 +203,24 @@ def test_the_project_that_lies_in_an_extension_counts(stage: Stage, tmp_path: Pa
     _link(stage, extension)
 
     assert stage.play(_commands) == set()
+
+
+def test_the_person_looks_at_the_copy_that_is_loaded(stage: Stage, repository: Path) -> None:
+    _link(stage, repository)
+
+    class Looking(Person):
+        async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+            _write(repository, "two")  # as a command does in the background
+            details = question.details if isinstance(question, Confirmation) else ""
+            [copy] = re.findall(rf"{stage.home}/project-extensions\S+", details)
+            seen.append(Path(copy, "more.py").read_text())
+            return await super().ask(question)
+
+    seen = list[str]()
+    stage.asker = Looking(Confirmed(True))
+
+    assert stage.play(_commands) == {"one"}
+    assert seen == ["NAME = 'one'\n"]
 
 
 @pytest.mark.parametrize("kind", ["file", "package", "module of a package"])

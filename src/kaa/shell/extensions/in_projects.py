@@ -8,6 +8,7 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,12 +84,13 @@ class ExtensionsInProjects:
         try:
             files = await asyncio.to_thread(lambda: tuple(_files(whole, self._is_written, _LARGE)))
             approved = ProjectConfiguration(f"extension {path}", files)
+            make_copy = partial(copy_of, whole.name, files, str(whole), self._home)
             if is_given:
                 if self._given.setdefault(extension, approved.digest) != approved.digest:
                     raise ExtensionError(_refusal(extension, project, "Start kaa again with the changed one"))
             else:
-                await self._require_approval(extension, project, approved, may_ask=may_ask)
-            copy = await asyncio.to_thread(copy_of, whole.name, files, str(whole), self._home)
+                await self._require_approval(extension, project, approved, make_copy, may_ask=may_ask)
+            copy = await asyncio.to_thread(make_copy)
             return copy / path.relative_to(whole)
         except (OSError, InstallationError, TrustError) as error:
             raise ExtensionError(_refusal(extension, project, str(error))) from error
@@ -137,32 +139,47 @@ class ExtensionsInProjects:
         return is_below(os.path.realpath(entry_file(path)), written())
 
     async def _require_approval(
-        self, extension: ExtensionId, project: str, files: ProjectConfiguration, *, may_ask: bool
+        self,
+        extension: ExtensionId,
+        project: str,
+        files: ProjectConfiguration,
+        make_copy: Callable[[], Path],
+        *,
+        may_ask: bool,
     ) -> None:
+        """Ask about what would be loaded: a copy that nobody changes while the person looks at it.
+
+        Raises:
+            ExtensionError: it is not approved.
+        """
         store = TrustStore(self._home)
         async with self._asking:
             state = store.state(files)
             if isinstance(state, Trusted):
                 return
+            remedy = "kaa asks in the terminal at the next start, and after /reload"
+            unapproved = UnapprovedError(
+                _refusal(extension, project, f"You have not approved it as it is: {remedy}"), remedy
+            )
+            if not may_ask or not self._asker.can_ask:
+                raise unapproved
+            copy = await asyncio.to_thread(make_copy)
             lines = [
                 f"Commands of the model could write {extension.path} in {project}. It runs with your rights. kaa loads"
                 " a copy of it as it is now, and asks again when it has changed."
             ]
             diff = ""
             if isinstance(state, Changed):
-                lines.append("What changed since you said yes:")
+                lines.append(f"What changed since you said yes (it is in {copy} as a whole):")
                 diff = state.difference.diff
             else:
                 names = [one.path for one in files.files]
                 more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
-                lines.append(f"Its files: {', '.join((*names[:_MOST_NAMED], *more))}. Look at them before you say yes.")
+                named = ", ".join((*names[:_MOST_NAMED], *more))
+                lines.append(f"Its files: {named}. Look at them in {copy} before you say yes: that is what is loaded.")
             title = f"Load extension {extension.name} as it is now?"
-            remedy = "kaa asks in the terminal at the next start, and after /reload"
-            unapproved = UnapprovedError(
-                _refusal(extension, project, f"You have not approved it as it is: {remedy}"), remedy
-            )
             try:
-                if not may_ask or not await confirm(self._asker, title, "\n".join(lines), only_person=True, diff=diff):
+                if not await confirm(self._asker, title, "\n".join(lines), only_person=True, diff=diff):
                     raise unapproved
             except NobodyToAskError as error:
                 raise unapproved from error
