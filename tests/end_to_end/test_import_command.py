@@ -61,6 +61,23 @@ def test_everything_that_is_found_is_listed_with_the_reason_why_it_is_not_used(k
     ]
 
 
+def test_servers_of_other_agents_are_named_with_the_command_that_copies_them(kaa: Kaa, tmp_path: Path) -> None:
+    servers = {"notes": {"command": "notes"}, "kept": {"command": "kept"}}
+    (tmp_path / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.db]\ncommand = "db"\n')
+    (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"kept": {"command": "kept"}}}))
+
+    everything, chosen, stopped = kaa.run("import"), kaa.run("import", "claude"), kaa.run("import", "--stop", "claude")
+
+    of_claude = "MCP servers of claude: notes. `kaa mcp import claude` copies them.\n"
+    assert of_claude in everything.out
+    assert "MCP servers of codex: db. `kaa mcp import codex` copies them.\n" in everything.out
+    assert of_claude in chosen.out
+    assert "codex" not in chosen.out
+    assert "MCP" not in stopped.out
+
+
 def test_a_reader_that_has_enough_is_no_mistake(kaa: Kaa) -> None:
     add_skill(kaa.project / ".claude" / "skills", "one")
 

@@ -5,7 +5,8 @@ import asyncio
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from kaa.builtin.amounts import counted
 from kaa.core.messages import Json
@@ -52,9 +53,12 @@ def _ran(parsed: argparse.Namespace, directory: str) -> int:
             deliver(sys.stderr, sanitize(f"kaa: there is no agent {unknown[0]!r}. Agents: {names}\n"))
             return ExitCode.USAGE
         if parsed.agents:
-            _choose(home, parsed.agents, stop=parsed.stop)
+            _choose(home, parsed.agents, directory, stop=parsed.stop)
         if parsed.list or parsed.json or not parsed.agents:
-            _show(asyncio.run(overview(directory, home, os.environ)), home, as_json=parsed.json)
+            found = asyncio.run(overview(directory, home, os.environ))
+            _show(found, home, as_json=parsed.json)
+            if not parsed.agents and not parsed.json:
+                deliver(sys.stdout, "".join(f"{one_line(line)}\n" for line in _servers(None, home, directory)))
     except SettingsError as error:
         deliver(sys.stderr, sanitize(f"kaa: {error}\n"))
         return ExitCode.USAGE
@@ -66,7 +70,7 @@ def _ran(parsed: argparse.Namespace, directory: str) -> int:
     return ExitCode.DONE
 
 
-def _choose(home: Home, agents: Sequence[str], *, stop: bool) -> None:
+def _choose(home: Home, agents: Sequence[str], directory: str, *, stop: bool) -> None:
     """Keep whose files are used.
 
     Raises:
@@ -89,7 +93,34 @@ def _choose(home: Home, agents: Sequence[str], *, stop: bool) -> None:
     own = "kaa uses its own files only from the next session on."
     told = f"kaa uses the files of {', '.join(chosen)} from the next session on." if chosen else own
     deliver(sys.stdout, sanitize(f"{told} `useFilesOf` in {home.settings} says so.\n"))
+    if not stop:
+        lines += _servers(agents, home, directory)
     deliver(sys.stdout, "".join(f"{one_line(line)}\n" for line in lines))
+
+
+def _servers(agents: Iterable[str] | None, home: Home, directory: str) -> Iterator[str]:
+    """Lines that name the MCP servers of agents that kaa's own file does not have.
+
+    Args:
+        agents: the agents; None: all.
+    """
+    from kaa.shell.mcp.config.file import ServerFileError, entries_in, rival_of  # lazy: not for --stop, --json
+    from kaa.shell.mcp.config.importing import AGENTS, ImportedServersError, imported
+
+    try:
+        present = entries_in(home.path / "mcp.json")
+    except ServerFileError:
+        present = {}  # `kaa mcp import` names the mistake
+    for agent in AGENTS if agents is None else agents:
+        if agent not in AGENTS:
+            continue
+        try:
+            names = [server.name for server in imported(agent, Path.home(), directory).servers]
+        except ImportedServersError as error:
+            yield f"{error}"
+            continue
+        if new := [name for name in names if not rival_of(name, present)]:
+            yield f"MCP servers of {agent}: {', '.join(new)}. `kaa mcp import {agent}` copies them."
 
 
 def _show(found: Overview, home: Home, *, as_json: bool) -> None:

@@ -170,6 +170,16 @@ def test_what_may_be_a_secret_is_named(commands: McpCommands) -> None:
     assert "`url` may have a secret, which is copied" in done.out
 
 
+def test_the_name_of_a_second_agent_is_answered_with_its_own_command(commands: McpCommands) -> None:
+    (commands.person / ".claude.json").write_text(json.dumps({"mcpServers": {"a": {"command": "a"}}}))
+
+    done = commands.run("import", "claude", "codex")
+
+    assert done.code != 0
+    assert "claude has no server codex that kaa can use" in done.err
+    assert "run `kaa mcp import codex`" in done.err
+
+
 def test_nothing_is_written_without_an_answer(commands: McpCommands) -> None:
     (commands.person / ".claude.json").write_text('{"mcpServers": {"a": {"command": "a"}}}')
 

@@ -38,7 +38,9 @@ def run_import(parsed: argparse.Namespace, home: Home) -> int:
         tell(problem)
     servers = [one for one in found.servers if not parsed.names or one.name in parsed.names]
     if missing := sorted(set(parsed.names) - {one.name for one in servers}):
-        raise ServerArgumentsError(f"{parsed.agent} has no server {', '.join(missing)} that kaa can use")
+        others = [name for name in missing if name in AGENTS]
+        each = f". For the servers of another agent, run `kaa mcp import {others[0]}`" if others else ""
+        raise ServerArgumentsError(f"{parsed.agent} has no server {', '.join(missing)} that kaa can use{each}")
     if not servers:
         deliver(sys.stdout, f"{parsed.agent} has no MCP servers.\n")
         return ExitCode.DONE
