@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -106,6 +107,45 @@ def test_links_into_the_project_are_the_projects(machine: Machine, tmp_path: Pat
     assert machine.on(tmp_path / "links").find("gh") is None
     assert machine.on(tmp_path / "through").find("gh") is None
     assert machine.on(install_folder).find("gh") is not None
+
+
+def test_links_of_a_directory_are_followed_again_when_it_has_changed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directories of a machine have hundreds of links: to follow them takes 20 ms."""
+    listed: list[str] = []
+    scandir = os.scandir
+
+    def noting(path: str) -> "os._ScandirIterator[str]":
+        listed.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", noting)
+    monkeypatch.setattr(time, "monotonic", lambda: 30.0)  # no minute ends meanwhile
+    (machine.programs / "sh").symlink_to("/bin/sh")
+    os.utime(machine.programs, (0, 0))
+
+    before = [machine.on(machine.programs).environment() for _ in range(4)]
+
+    assert listed == [str(machine.programs)]
+    assert before == [SAFE | {"PATH": str(machine.programs)}] * 4
+    (machine.programs / "gh").symlink_to(machine.project / "bin" / "gh")
+    assert machine.on(machine.programs).environment() == SAFE | {"PATH": os.defpath}
+
+
+def test_links_into_what_commands_can_write_by_now_count(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(machine.programs)
+    environ = {"PATH": str(tmp_path / "links"), "HOME": str(tmp_path / "home")}
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/gh").symlink_to(machine.project / "bin/gh")
+    before = host_programs(environ).environment()["PATH"]
+    (tmp_path / "home/.cache/kaa/caches" / quote(str(machine.project), safe="")).mkdir(parents=True)
+
+    after = host_programs(environ).environment()["PATH"]
+
+    assert (before, after) == (str(tmp_path / "links"), os.defpath)
 
 
 def test_links_in_a_circle_lead_nowhere(machine: Machine) -> None:

@@ -25,11 +25,29 @@ from kaa.host.paths import (
 _Identity: TypeAlias = tuple[int, int]  # device and inode
 
 
-class _Known(NamedTuple):
-    """Paths of projects, and identities of those that are no longer at their paths: renamed or removed."""
+class KnownProjects(NamedTuple):
+    """The projects that are known at one moment, for whoever asks about many paths.
+
+    Attributes:
+        paths: of the projects.
+        moved: identities of those that are no longer at their paths: renamed or removed.
+        home: the user's home, a real path.
+    """
 
     paths: frozenset[str]
     moved: frozenset[_Identity]
+    home: str
+
+    def innermost(self, path: str) -> str | None:
+        """Return the innermost of the projects that an absolute path is in; None for none."""
+        now = int(time.monotonic())
+        while path not in self.paths:
+            if path == (above := os.path.dirname(path)):
+                return None
+            if self.moved and _identity(path, now) in self.moved:
+                return None if is_below(self.home, (path,)) else path
+            path = above
+        return path
 
 
 def known_projects(environ: Mapping[str, str], project: str, *, added: bool = False) -> tuple[str, ...]:
@@ -40,7 +58,7 @@ def known_projects(environ: Mapping[str, str], project: str, *, added: bool = Fa
         project: where kaa runs now.
         added: directories that were added to a project count, too. What is there may be a toolchain of the user's.
     """
-    return tuple(_known(environ, project, added=added).paths)
+    return tuple(projects_now(environ, project, added=added).paths)
 
 
 def in_known_project(path: str, environ: Mapping[str, str], project: str, *, added: bool = False) -> str | None:
@@ -52,16 +70,7 @@ def in_known_project(path: str, environ: Mapping[str, str], project: str, *, add
         project: likewise.
         added: likewise.
     """
-    known = _known(environ, project, added=added)
-    now = int(time.monotonic())
-    while path not in known.paths:
-        if path == (above := os.path.dirname(path)):
-            return None
-        if known.moved and _identity(path, now) in known.moved:
-            home = os.path.realpath(environ.get("HOME") or os.path.expanduser("~"))
-            return None if is_below(home, (path,)) else path
-        path = above
-    return path
+    return projects_now(environ, project, added=added).innermost(path)
 
 
 def way_back(path: str, environ: Mapping[str, str]) -> str:
@@ -81,7 +90,8 @@ def way_back(path: str, environ: Mapping[str, str]) -> str:
     return f"{added} was added to a project (--add-dir): look at the file, then remove the line of {added} from {file}"
 
 
-def _known(environ: Mapping[str, str], project: str, *, added: bool) -> _Known:
+def projects_now(environ: Mapping[str, str], project: str, *, added: bool = False) -> KnownProjects:
+    """Return the projects that are known now. Arguments as for `known_projects`."""
     home = environ.get("HOME") or os.path.expanduser("~")
     cache, projects = cache_directory(environ, home, project), list_of_projects(environ, home)
     noted = (projects, list_of_added(projects)) if added else (projects,)
@@ -96,7 +106,7 @@ def _last_change(path: str) -> int:
 
 
 @functools.lru_cache(maxsize=8)
-def _listed(cache: str, noted: tuple[str, ...], _changed: tuple[int, ...], home: str) -> _Known:
+def _listed(cache: str, noted: tuple[str, ...], _changed: tuple[int, ...], home: str) -> KnownProjects:
     paths: list[bytes] = []
     with suppress(OSError):  # removed
         paths += [unquote_to_bytes(name) for name in os.listdir(caches_of_projects(cache))]
@@ -108,7 +118,7 @@ def _listed(cache: str, noted: tuple[str, ...], _changed: tuple[int, ...], home:
             moved.add(identity)
     roots = map(os.fsdecode, paths)
     known = frozenset(root for root in roots if os.path.isabs(root) and not is_below(home, (root,)))
-    return _Known(known, frozenset(moved))
+    return KnownProjects(known, frozenset(moved), home)
 
 
 def _noted(file: str) -> Iterator[tuple[bytes, _Identity]]:

@@ -4,12 +4,18 @@ A virtual environment that is activated, or `node_modules/.bin`, puts a director
 in the sandbox can write a `gh` there; kaa, which holds keys and is not confined, must not execute it.
 """
 
+import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.host.paths import is_below, trail
 from kaa.host.process import current_directory
 from kaa.host.shims import is_folder_of_shims, is_shim, leads_to_shim
+
+if TYPE_CHECKING:
+    from kaa.host.known_projects import KnownProjects
 
 # kaa's own Python may need them to run; other programs of Python's do not.
 _OF_PYTHON = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR"})
@@ -20,6 +26,7 @@ SAFE_PATH = "PYTHONSAFEPATH"
 # gcloud needs the modules beside its script: with `-E`, which its launcher hands on, it ignores the variable.
 _WITH_SAFE_PATH = {SAFE_PATH: "1", "CLOUDSDK_PYTHON_ARGS": "-E"}
 _MAX_FIRST_LINE_BYTES = 256  # BINPRM_BUF_SIZE in linux/binfmts.h
+_LINKS_SECONDS = 60  # until links are followed again, if nothing is known to have changed
 
 _written: dict[str, None] = {}  # a fact of the process: whichever sandbox lets commands write there
 
@@ -54,12 +61,10 @@ def host_programs(environ: Mapping[str, str] | None = None) -> "HostPrograms":
     Args:
         environ: the user's variables; the process's if None.
     """
-    from kaa.host.known_projects import in_known_project  # lazy: most runs execute no other program
+    from kaa.host.known_projects import projects_now  # lazy: most runs execute no other program
 
     project, own = current_directory(), os.environ if environ is None else environ
-    return HostPrograms(
-        own, filter(None, (project, *_written)), lambda path: in_known_project(path, own, project or "") is not None
-    )
+    return HostPrograms(own, filter(None, (project, *_written)), projects_now(own, project or ""))
 
 
 class HostPrograms:
@@ -68,7 +73,7 @@ class HostPrograms:
     Args:
         environ: the user's variables.
         writable: directories that commands can write, whether they exist or not.
-        was_writable: whether commands could write to a real path in another run.
+        projects: in which commands could write in other runs.
 
     Attributes:
         entries: of PATH, with the directories of the chosen versions in place of shims.
@@ -78,13 +83,12 @@ class HostPrograms:
         self,
         environ: Mapping[str, str],
         writable: Iterable[str],
-        was_writable: Callable[[str], bool] = lambda _: False,
+        projects: "KnownProjects | None" = None,
     ) -> None:
-        self._was_writable = was_writable
         self._environ = environ
         # Where / is the project, commands write nothing, or whatever the user can: there is no outside.
         self._writable = tuple(path for path in dict.fromkeys(map(os.path.realpath, writable)) if path != "/")
-        self._safe_targets: dict[str, bool] = {}
+        self._outside = _Outside(self._writable, projects)
         self.entries = environ.get("PATH", os.defpath).split(os.pathsep)
         self._of_shims = frozenset(entry for entry in self.entries if is_folder_of_shims(os.path.realpath(entry)))
         if self._of_shims:
@@ -203,26 +207,57 @@ class HostPrograms:
         if not self._is_safe(entry):
             return False
         real = os.path.realpath(entry)
-        if real not in self._safe_targets:
-            self._safe_targets[real] = self._has_safe_links(real)
-        return self._safe_targets[real]
-
-    def _has_safe_links(self, directory: str) -> bool:
-        """Whether nothing can be written that links of a directory lead to. Some have hundreds of links."""
-        try:
-            with os.scandir(directory) as content:
-                targets = [os.readlink(file.path) for file in content if file.is_symlink()]
-            # A link to a neighbour leads nowhere else: that is looked at itself.
-            return all(self._is_safe(os.path.join(directory, target)) for target in targets if "/" in target)
-        except OSError:  # a file, or not there
-            return True
+        return _has_safe_links(real, _last_change(real), self._outside, int(time.monotonic()) // _LINKS_SECONDS)
 
     def _is_safe(self, path: str) -> bool:
+        return self._outside.has(path)
+
+
+class _Outside(NamedTuple):
+    """What is outside everything that commands can write, or could.
+
+    Attributes:
+        writable: directories that they can write: real paths.
+        projects: in which they could.
+    """
+
+    writable: tuple[str, ...]
+    projects: "KnownProjects | None"
+
+    def has(self, path: str) -> bool:
+        """Whether commands can write neither an absolute path nor what leads to it, and it leads to no shim."""
         if not os.path.isabs(path):
             return False
         places = tuple(trail(path))
-        is_written = any(is_below(place, self._writable) or self._was_writable(place) for place in places)
-        return not is_written and not leads_to_shim(path, places)
+        return not any(map(self._is_written, places)) and not leads_to_shim(path, places)
+
+    def _is_written(self, place: str) -> bool:
+        if is_below(place, self.writable):
+            return True
+        return self.projects is not None and self.projects.innermost(place) is not None
+
+
+@functools.lru_cache(maxsize=64)
+def _has_safe_links(directory: str, _changed: int, outside: _Outside, _minute: int) -> bool:
+    """Whether nothing can be written that links of a directory lead to.
+
+    Some have hundreds of links, which takes 20 ms. Commands can change nothing about the answer: neither a directory
+    that is outside itself, nor what its links pass through.
+    """
+    try:
+        with os.scandir(directory) as content:
+            targets = [os.readlink(file.path) for file in content if file.is_symlink()]
+        # A link to a neighbour leads nowhere else: that is looked at itself.
+        return all(outside.has(os.path.join(directory, target)) for target in targets if "/" in target)
+    except OSError:  # a file, or not there
+        return True
+
+
+def _last_change(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:  # not there
+        return 0
 
 
 def is_program(path: str) -> bool:
