@@ -13,6 +13,7 @@ import pytest
 
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
+from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.processes import Processes
 
 if TYPE_CHECKING:
@@ -114,6 +115,18 @@ def test_programs_are_looked_for_in_the_path_of_the_command(local: RunLocal, pro
     result = local(lambda w: w.run(CommandRequest(["greet"], env={"PATH": path})))
 
     assert result.tail == b"hello\n"
+
+
+@pytest.mark.usefixtures("mounts")
+def test_no_process_is_started_for_a_folder_without_the_program(local: RunLocal) -> None:
+    """A process namespace of its own counts: the number of the shell says how many were started before it."""
+    path = ":".join([*(f"/nowhere/{number}" for number in range(100)), "/usr/bin", "/bin"])
+
+    result = local(
+        lambda w: w.run(CommandRequest(["sh", "-c", "echo $$"], env={"PATH": path})), sandbox=SandboxOptions()
+    )
+
+    assert int(result.tail) < 50
 
 
 def test_a_file_that_may_not_be_executed_does_not_hide_a_program(local: RunLocal, project: Path) -> None:

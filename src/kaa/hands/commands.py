@@ -213,6 +213,8 @@ def _start(argv: list[str], env: Mapping[str, str], streams: Streams) -> int:
     """
     failure = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     for program in _candidates(argv[0], env):
+        if program != argv[0] and not os.path.exists(program):  # else a process would find that out
+            continue
         try:
             return _spawn(program, argv, env, streams)
         except (FileNotFoundError, NotADirectoryError):
