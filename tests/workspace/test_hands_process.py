@@ -434,3 +434,28 @@ def test_a_slot_that_was_expected_is_made_once_and_is_the_one_that_is_taken(
 
     assert taken in made
     assert len(made) == 2  # and that for files
+
+
+def test_outside_the_sandbox_there_is_one_process_for_each_command_that_runs(
+    project: Path, processes: Processes
+) -> None:
+    """A hook that prints nothing must not cost more than itself: nothing is made ready for what seldom comes."""
+
+    async def scenario() -> list[int]:
+        workspace = LocalWorkspace.start(str(project))
+        try:
+            await workspace.stat(".")
+            inside = processes.children(os.getpid())
+            running = asyncio.create_task(
+                workspace.unattended().run(CommandRequest(["sh", "-c", "echo $$ > started; exec sleep 1000"]))
+            )
+            await asyncio.to_thread(processes.pids_in, project / "started", 1)
+            (outside,) = set(processes.children(os.getpid())) - set(inside)
+            slots = processes.children(outside)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            return slots
+        finally:
+            await workspace.close()
+
+    assert len(asyncio.run(scenario())) == 1

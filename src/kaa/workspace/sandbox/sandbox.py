@@ -135,6 +135,8 @@ class Sandbox:
         while True:
             try:
                 self._hands = self._new_hands(self._options)
+                if self._beside is not None:  # little runs here: what is ready would cost more than it saves
+                    self._hands.retire()
                 self._hands.start(launched)
             except (PolicyRefusedError, ConfinementError) as error:
                 self._refuse_tier(str(error))
