@@ -186,17 +186,23 @@ def code_paths(path: Path, is_written: Callable[[str], bool]) -> Iterator[str]:
         yield from behind_links(str(whole), is_written)
 
 
-def code_files(path: Path) -> Iterator[str]:
-    """The files with code of an extension, without those that links in its folder lead to."""
+def files_beside(path: Path) -> Iterator[str]:
+    """All files of an extension that it may load, read or start, without wheels that kaa unpacked for it."""
     entry = entry_file(path)
-    folder = package(entry)
-    yield from [str(entry)] if folder is None else _code_in(folder, entry)
+    if (folder := package(entry)) is None:
+        yield str(entry)
+        return
+    for place, names in _walk(folder):
+        if f"/{_LIBRARY}" not in place[len(str(folder)) :]:
+            yield from (os.path.join(place, name) for name in names)
 
 
 def fingerprint(path: Path) -> Fingerprint:
     """Changes when the code of an extension changes."""
+    entry = entry_file(path)
+    folder = package(entry)
     found: list[tuple[str, int, int]] = []
-    for file in code_files(path):
+    for file in [str(entry)] if folder is None else _code_in(folder, entry):
         with suppress(OSError):  # it was removed
             state = os.stat(file)
             found.append((file, state.st_mtime_ns, state.st_size))

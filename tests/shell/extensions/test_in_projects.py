@@ -223,7 +223,7 @@ def test_the_person_looks_at_the_copy_that_is_loaded(stage: Stage, repository: P
     assert seen == ["NAME = 'one'\n"]
 
 
-@pytest.mark.parametrize("kind", ["file", "package", "module of a package"])
+@pytest.mark.parametrize("kind", ["file", "package", "module of a package", "library"])
 def test_a_hard_link_counts_like_a_file_in_a_project(stage: Stage, tmp_path: Path, kind: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     shared = tmp_path / "elsewhere" / "shared.py"
@@ -238,6 +238,10 @@ def test_a_hard_link_counts_like_a_file_in_a_project(stage: Stage, tmp_path: Pat
         case "package":
             shared.write_text(code)
             (extension / "__init__.py").hardlink_to(shared)
+        case "library":
+            (extension / "__init__.py").write_text(code)
+            shared.write_text("'one'")
+            (extension / "helper.so").hardlink_to(shared)
         case _:
             (extension / "__init__.py").write_text(_EXTENSION)
             shared.write_text("NAME = 'one'\n")

@@ -16,7 +16,7 @@ from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.distributions import beside_kaa
 from kaa.ext.errors import ExtensionError, UnapprovedError
 from kaa.ext.linked_code import behind_links
-from kaa.ext.places import ExtensionId, code_files, entry_file, kind_of, package
+from kaa.ext.places import ExtensionId, entry_file, files_beside, kind_of, package
 from kaa.host.hard_links import has_other_name
 from kaa.host.known_projects import known_projects
 from kaa.host.linked_settings import project_of
@@ -191,7 +191,7 @@ class ExtensionsInProjects:
 
 def _other_place(path: Path) -> str:
     """Where commands could write a file of an extension by another name that it has; empty for nowhere."""
-    shared = next(filter(has_other_name, code_files(path.absolute())), "")
+    shared = next(filter(has_other_name, files_beside(path.absolute())), "")
     return f"another folder, of which {shared} is a hard link" if shared else ""
 
 
