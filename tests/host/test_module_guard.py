@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kaa.workspace.places import Places
+
 _LOADED = """
 import importlib.util, os, runpy, sys
 from kaa.host.module_guard import refuse_writable_modules
@@ -114,4 +116,36 @@ def test_a_module_beside_an_extension_is_not_executed(tmp_path: Path, how: str) 
 
     swallowed = how in ("archive", "program")  # Python goes on looking, and finds nothing
     assert ("find" in done.stdout or "No module" in done.stdout) if swallowed else "is not executed" in done.stdout
+    assert not canary.exists()
+
+
+def test_a_module_in_a_directory_that_was_added_once_is_not_executed(tmp_path: Path) -> None:
+    canary, environ = tmp_path / "canary", {"HOME": str(tmp_path / "home")}
+    for name in ("home", "app", "added"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "added/words.py").write_text(f"open({str(canary)!r}, 'w')\n")
+    Places.of(environ, environ["HOME"], str(tmp_path / "app")).note_added([str(tmp_path / "added")])
+    script = """
+import os, sys
+from kaa.host.code import leave_out_projects
+from kaa.host.module_guard import refuse_writable_modules
+
+sys.path.append(sys.argv[1])
+leave_out_projects(os.environ)
+print(sys.argv[1] in sys.path)
+refuse_writable_modules([])
+sys.path.append(sys.argv[1])
+import words
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "added")],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout == "False\n"
+    assert "is not executed" in done.stderr
     assert not canary.exists()

@@ -83,7 +83,7 @@ def leave_out_projects(environ: Mapping[str, str]) -> None:
         from kaa.host.known_projects import in_known_project  # lazy: most have no others
 
         for path in others:
-            if in_known_project(os.path.realpath(path), environ, "") is not None:
+            if in_known_project(os.path.realpath(path), environ, "", added=True) is not None:
                 sys.path.remove(path)
                 _left_out[os.path.realpath(path)] = None
 

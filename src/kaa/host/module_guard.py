@@ -60,7 +60,7 @@ def _judge(event: str, arguments: tuple[object, ...]) -> None:
     for place in trail(os.path.join(os.getcwd(), file)):  # not normalized: `..` behind a link leads elsewhere
         if is_below(place, _protected):
             continue
-        if commands_can_write(place) or in_known_project(place, os.environ, "") is not None:
+        if commands_can_write(place) or in_known_project(place, os.environ, "", added=True) is not None:
             raise WritableModuleError(
                 f"{place} is not executed: it is not in the folder of the extension, and commands of the model can"
                 " write it. Move it into that folder, or to a place outside of projects",
