@@ -126,7 +126,8 @@ class FullTier(Confinement):
         """Hide secrets and sockets that appeared since, and hold protected names, in all slots."""
         if self._live is not None:
             self._live.catch_up()  # first: what it shows may be hidden
-        self._holding.hold()
+        if not self._holding.is_released:
+            self._holding.hold()
         self._upkeep.catch_up()
 
     def hold(self) -> None:

@@ -23,21 +23,27 @@ class ReadOnlyMounts:
         paths: absolute paths of the names, whether they exist or not.
         awaited: the same, of names at which there was nothing. New directories there are held once they are filled: a
             command that has just made one goes on, and the guard takes out what it writes there.
+
+    Attributes:
+        is_released: the guard is acting on what was held: nothing else may call `hold` until that is done.
     """
 
     def __init__(self, paths: Iterable[str], awaited: Iterable[str] = ()) -> None:
         self._awaited = frozenset(awaited)
         self._paths = (*paths, *self._awaited)
+        self.is_released = False
         self._held: list[tuple[str, int]] = []  # a path and the descriptor of the mount made there
 
     def hold(self) -> None:
         """Hold what is there by now and not held. What cannot be held is left to the guard."""
+        self.is_released = False
         for path in filter(exists, self._paths):
             with contextlib.suppress(OSError):  # it was replaced meanwhile
                 self._hold(path)
 
     def release(self) -> None:
         """Let go of everything that `hold` holds, so that the guard can act on what a command wrote before."""
+        self.is_released = True
         for _, mount in reversed(self._held):
             with contextlib.suppress(OSError):  # it was replaced in turn
                 mounts.uncover(mount)

@@ -424,6 +424,7 @@ class GuardWatch:
                     await hands.release()
                 self._stuck, self._stale = False, True
                 await self._exchange("retry")
+                self._unheld = True  # until somebody says so, nothing is held that was not at the start
             if self._unheld:
                 for hands in self._held():
                     await hands.hold()
