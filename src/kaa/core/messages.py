@@ -23,10 +23,11 @@ class _Block(msgspec.Struct, tag_field="type", rename="camel", omit_defaults=Tru
 
 
 class TextContent(_Block, tag="text", frozen=True):
-    """Plain text. `text_signature` is an opaque value some providers want back."""
+    """Plain text. `text_signature` is an opaque value some providers want back; `added`: see `UserMessage.said`."""
 
     text: str
     text_signature: str | None = None
+    added: bool = False
 
 
 class ThinkingContent(_Block, tag="thinking", frozen=True):
@@ -41,10 +42,11 @@ class ThinkingContent(_Block, tag="thinking", frozen=True):
 
 
 class ImageContent(_Block, tag="image", frozen=True):
-    """An image, base64 encoded."""
+    """An image, base64 encoded. `added`: see `UserMessage.said`."""
 
     data: str
     mime_type: str
+    added: bool = False
 
 
 class ToolCall(_Block, tag="toolCall", frozen=True):
@@ -140,6 +142,13 @@ class UserMessage(_Message, tag="user", frozen=True):
         if isinstance(self.content, str):
             return self.content
         return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
+
+    @property
+    def said(self) -> "UserMessage":
+        """The message without the blocks that hooks added to it: what the person can change and send again."""
+        if isinstance(self.content, str) or not any(block.added for block in self.content):
+            return self
+        return msgspec.structs.replace(self, content=tuple(block for block in self.content if not block.added))
 
 
 class AssistantMessage(_Message, tag="assistant", frozen=True):

@@ -29,7 +29,7 @@ class MessageQueue:
     def texts(self) -> tuple[str, ...]:
         """The texts that wait, oldest first; those of extensions with the name of the extension."""
         return tuple(
-            message.text if message.note is None else f"[{message.note.extension}] {message.text}"
+            message.said.text if message.note is None else f"[{message.note.extension}] {message.said.text}"
             for message in self._waiting
         )
 

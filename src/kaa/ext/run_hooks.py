@@ -20,7 +20,7 @@ from kaa.core.hooks import (
     RunAgain,
     UseThinking,
 )
-from kaa.core.messages import AssistantMessage, ToolCall, UserMessage
+from kaa.core.messages import AssistantMessage, TextContent, ToolCall, UserMessage
 from kaa.core.provider import Request
 from kaa.core.tool import Permit, ToolResult, text_result
 from kaa.ext.calling import Report, call, first_verdict, named, parsed, returned
@@ -83,7 +83,7 @@ class RunHooks:
             for hook in tuple(scope.message_hooks):
                 match await call(scope, what, hook, message, context=self._context):
                     case UserMessage() as changed:
-                        message = parsed(scope, what, changed)
+                        message = _with_marks(message, parsed(scope, what, changed))
                     case Block() as block:
                         raise MessageBlockedError(named(scope, parsed(scope, what, block).reason))
                     case None:
@@ -169,3 +169,12 @@ class RunHooks:
 
 def _given_up(scope: Scope, demand: GiveUp) -> GiveUp:
     return msgspec.structs.replace(demand, reason=named(scope, demand.reason))
+
+
+def _with_marks(before: UserMessage, after: UserMessage) -> UserMessage:
+    """The changed message, in which what a hook added behind the blocks of the message is marked as added."""
+    content = (TextContent(before.content),) if isinstance(before.content, str) else before.content
+    if isinstance(after.content, str) or after.content[: len(content)] != content:
+        return after  # it says something else, instead
+    added = (msgspec.structs.replace(block, added=True) for block in after.content[len(content) :])
+    return msgspec.structs.replace(after, content=(*content, *added))

@@ -199,7 +199,7 @@ def _noted(entry: Note) -> tuple[RowKind, str]:
 def _said(message: StoredMessage, calls: dict[str, str]) -> tuple[RowKind, str, bool]:
     match message:
         case UserMessage():
-            return "user", message.text, False
+            return "user", message.said.text, False
         case AssistantMessage(stop_reason=stop_reason):
             for call in message.tool_calls:
                 calls[call.id] = f"{call.name} {_subject(call.arguments)}".rstrip()

@@ -143,11 +143,15 @@ class Naming:
     def _said(self) -> str:
         """The beginning of the conversation, without what tools printed."""
         spoken = [
-            (_speaker(message), message.text.strip()[:_SAID_CHARACTERS])
+            (_speaker(message), text.strip()[:_SAID_CHARACTERS])
             for message in self._agent.messages
-            if isinstance(message, UserMessage | AssistantMessage) and message.text.strip()
+            if isinstance(message, UserMessage | AssistantMessage) and (text := _words(message)).strip()
         ]
         return "\n\n".join(f"{who}: {text}" for who, text in spoken[:_SAID_MESSAGES])
+
+
+def _words(message: UserMessage | AssistantMessage) -> str:
+    return message.said.text if isinstance(message, UserMessage) else message.text
 
 
 def _speaker(message: UserMessage | AssistantMessage) -> str:

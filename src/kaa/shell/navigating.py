@@ -526,6 +526,7 @@ class Navigation:
         return isinstance(entry, CustomMessage) and origin_of(entry.custom_type) == "command"
 
     def _user_message(self, node: Node) -> UserMessage | None:
+        """What the person said at an entry, without what hooks added; None if nothing."""
         if node.type != "message":
             return None
         try:
@@ -535,7 +536,7 @@ class Navigation:
             pass  # decoding it whole repairs what can be repaired
         entry = read_entry(self._store, node)
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-            return entry.message
+            return entry.message.said
         return None
 
 

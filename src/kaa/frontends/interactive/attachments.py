@@ -51,6 +51,7 @@ class Attachments:
 
     def take_back(self, message: UserMessage) -> str:
         """The text of a message that is to be changed and sent again, with new markers for its images."""
+        message = message.said
         _, images = split_content(message.content)
         markers = [self.add(image) for image in images]
         numbers = dict.fromkeys(_MARKER.findall(message.text))

@@ -232,10 +232,10 @@ class Attached:
         """Show what the person said elsewhere, where the terminal shows only what is typed in it."""
         match event:
             case MessageEnd(message=UserMessage(origin="person") as message) if self._view.shows_typing:
-                if message.text in self._said:
-                    self._said.remove(message.text)
+                if (said := message.said.text) in self._said:
+                    self._said.remove(said)
                 else:
-                    self._presenter.show_notice(f"> {message.text}")
+                    self._presenter.show_notice(f"> {said}")
             case _:
                 pass
 

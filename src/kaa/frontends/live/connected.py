@@ -210,7 +210,7 @@ class ConnectedClient:
                 return "stopped" if was_busy else "nothing was running"
             case TakeBack():
                 message = hosted.conversation.dequeue()
-                return "" if message is None else message.text
+                return "" if message is None else message.said.text
             case End():
                 if self._end is None:
                     raise RequestError("it has a terminal: leave it there")

@@ -452,7 +452,7 @@ class RpcSession:
         self._serve(await self._host.switch(self._hosted, options, self._workspace))
         await self._hosted.begin()
         if unsent := await self._hosted.work.take_unsaid():
-            self._send({"type": "messages_unsent", "messages": [message.text for message in unsent]})
+            self._send({"type": "messages_unsent", "messages": [message.said.text for message in unsent]})
 
     def _serve(self, hosted: HostedConversation) -> None:
         """From now on the client talks with this conversation."""

@@ -66,6 +66,7 @@ class _Aside(msgspec.Struct, frozen=True):
 class _Block(msgspec.Struct, frozen=True):
     type: str
     text: str = ""
+    added: bool = False
 
 
 _LINE = msgspec.json.Decoder(_Line)
@@ -234,8 +235,9 @@ def _headline(content: bytes) -> str:
         return ""
     if isinstance(blocks, str):
         return headline(blocks)
-    text = "\n".join(block.text for block in blocks if block.type == "text")
-    return headline(text, has_image=any(block.type == "image" for block in blocks))
+    said = [block for block in blocks if not block.added]  # the rest is of hooks, see `kaa.core.messages.UserMessage`
+    text = "\n".join(block.text for block in said if block.type == "text")
+    return headline(text, has_image=any(block.type == "image" for block in said))
 
 
 def _day(at_ms: int) -> str:
