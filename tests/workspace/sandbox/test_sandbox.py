@@ -736,3 +736,22 @@ def test_where_hosts_cannot_be_told_apart_the_network_is_as_chosen_last(
             assert (state, works, network) == (state, state == "on", "on" if state == "on" else "off")
 
     play(folder, scenario, SandboxOptions(network=NetworkState.parse(chosen)))
+
+
+def test_tools_of_java_find_the_proxy_and_a_repository_that_they_can_write(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        result = await sh(workspace, 'printf "%s\\n" "$MAVEN_OPTS" "$GRADLE_OPTS" "$HTTPS_PROXY"')
+        maven, gradle, proxy, *_ = result.tail.decode().splitlines()
+        if not proxy:
+            pytest.skip("this machine's sandbox has no proxy")
+        port = proxy.rpartition(":")[2]
+
+        assert maven.startswith("-Xmx1g -Dmaven.repo.local=/")
+        assert gradle == (
+            f"-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}"
+        )
+        assert gradle in maven
+        repository = maven.split()[1].partition("=")[2]
+        assert (await sh(workspace, f"mkdir -p {repository} && touch {repository}/a")).exit_code == 0
+
+    play(folder, scenario, MAVEN_OPTS="-Xmx1g")

@@ -1,7 +1,7 @@
 """The hosts that the words of a command say it will connect to: registries of installers, and hosts in URLs.
 
 Only where a connection is likely: what mostly works from a cache (`cargo build`, `go test`, `npx eslint`) is not asked
-about before it runs. Java's tools are not here, because they do not find the proxy by themselves.
+about before it runs. So are Java's tools.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kaa.hands.policy import Policy
-from kaa.workspace.network.environment import proxy_environment
+from kaa.workspace.network.environment import java_proxy_options, proxy_environment
 
 
 class _ToolCache(NamedTuple):
@@ -51,8 +51,13 @@ _CACHES = (
     _ToolCache("PRE_COMMIT_HOME", "pre-commit", ".cache/pre-commit"),
     _ToolCache("MPLCONFIGDIR", "matplotlib"),
 )
-# Maven has no variable for it, but one for its arguments (since 3.9).
-_MAVEN_ARGUMENTS, _MAVEN_FOLDER = "MAVEN_ARGS", "maven"
+# Maven has no variable for it, but one for its arguments (since 3.9), and one for options of its JVM, which its script
+# splits at blanks. Neither prints a line, as `JAVA_TOOL_OPTIONS` does.
+_MAVEN_ARGUMENTS, _MAVEN_OPTIONS, _MAVEN_FOLDER = "MAVEN_ARGS", "MAVEN_OPTS", "maven"
+_MAVEN_RESOLVER = (
+    "-Daether.connector.http.useSystemProperties=true",
+)  # since 3.9: else it looks for no proxy of the JVM
+_GRADLE_OPTIONS = "GRADLE_OPTS"
 _MAVEN_HOME = ".m2/repository"
 # Nobody asked for these connections, and they would be reported as blocked.
 _NO_UPDATE_CHECKS = {
@@ -76,12 +81,13 @@ _CARGO_BIN = os.path.join("cargo", "bin")  # of `cargo install`, below CARGO_HOM
 _MOUNTED_TEMPORARY = "/tmp"  # noqa: S108 - a directory of its own is mounted there
 
 
-def sandbox_environment(policy: Policy, proxy_port: int | None) -> dict[str, str]:
+def sandbox_environment(policy: Policy, proxy_port: int | None, environment: Mapping[str, str]) -> dict[str, str]:
     """Variables to set for commands.
 
     Args:
         policy: of the hands that run them.
         proxy_port: where the network proxy listens inside the sandbox; None without one.
+        environment: the user's own.
     """
     if policy.tier == "none":
         return {}
@@ -89,7 +95,14 @@ def sandbox_environment(policy: Policy, proxy_port: int | None) -> dict[str, str
     variables = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temporary)
     caches = policy.cache or os.path.join(temporary, "caches")
     variables |= {cache.variable: os.path.join(caches, cache.folder).rstrip("/") for cache in _CACHES}
-    variables[_MAVEN_ARGUMENTS] = f"-Dmaven.repo.local={shlex.quote(os.path.join(caches, _MAVEN_FOLDER))}"
+    repository = os.path.join(caches, _MAVEN_FOLDER)
+    variables[_MAVEN_ARGUMENTS] = f"-Dmaven.repo.local={shlex.quote(repository)}"
+    proxy = java_proxy_options(proxy_port) if proxy_port is not None else ()
+    place = () if " " in repository else (f"-Dmaven.repo.local={repository}",)
+    options = {_MAVEN_OPTIONS: (*place, *proxy, *(_MAVEN_RESOLVER if proxy else ())), _GRADLE_OPTIONS: proxy}
+    for name, ours in options.items():
+        if ours:
+            variables[name] = " ".join((*filter(None, [environment.get(name)]), *ours))
     variables |= _NO_UPDATE_CHECKS
     variables["KAA_SANDBOX"] = policy.mode
     return variables | (proxy_environment(proxy_port) if proxy_port is not None else {})

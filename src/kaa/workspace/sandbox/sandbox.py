@@ -327,7 +327,7 @@ class Sandbox:
         await self._report()
         basis = (self.policy, self._proxy_port)
         if self._environment_of is None or self._environment_of[0] != basis:
-            self._environment_of = (basis, sandbox_environment(*basis))
+            self._environment_of = (basis, sandbox_environment(*basis, self._environment))
         return self._environment_of[1]
 
     @property
