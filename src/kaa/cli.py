@@ -64,6 +64,9 @@ class _UsageError(Exception):
     """The arguments make no sense."""
 
 
+_JSON_ELSEWHERE = ("--output-format", "--output", "--format", "--json")  # other agents' options for `--mode json`
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what was wrong in one line, without the wall of usage.
 
@@ -562,7 +565,9 @@ def _parsed(arguments: Sequence[str], parser: argparse.ArgumentParser) -> argpar
 
         parsed.flags = options_of_extensions(unknown, parsed.extension, discovers=not parsed.no_extensions)
         if not parsed.flags:
-            raise _UsageError(f"unrecognized arguments: {' '.join(unknown)}. See {parser.prog} --help.")
+            wants_json = any(word.partition("=")[0] in _JSON_ELSEWHERE for word in unknown)
+            hint = "For JSON: --mode json. " if wants_json else ""
+            raise _UsageError(f"unrecognized arguments: {' '.join(unknown)}. {hint}See {parser.prog} --help.")
     return parsed
 
 

@@ -163,6 +163,25 @@ def test_another_model_of_another_vendor_goes_on(kaa: Kaa) -> None:
     assert SECRET not in done.err + kaa.session_text
 
 
+@pytest.mark.parametrize("name", ["nope", "spare/other,nope:high", ":99999"])
+def test_a_fallback_that_does_not_exist_ends_kaa_before_a_request(kaa: Kaa, name: str) -> None:
+    with ModelServer([say("never")]) as first, ModelServer() as second:
+        _two(kaa, first, second)
+        done = kaa.run("-p", "--model", f"test/{MODEL_ID}", "--fallback", name, "go")
+
+    assert (done.code, done.out, first.requests) == (2, "", [])
+    assert ("no port 99999" if name.startswith(":") else "nope") in done.err
+
+
+@pytest.mark.parametrize("name", ["spare/other:off", ":9/m", "ollama", "openai/gpt-5.2"])
+def test_a_fallback_that_may_be_there_is_not_asked_for_before_its_turn(kaa: Kaa, name: str) -> None:
+    with ModelServer([say("ok")]) as first, ModelServer() as second:
+        _two(kaa, first, second)
+        done = kaa.run("-p", "--model", f"test/{MODEL_ID}", "--fallback", name, "go")
+
+    assert (done.code, done.out) == (0, "ok\n"), done.err
+
+
 def test_programs_are_told_of_it(kaa: Kaa) -> None:
     no_credit = Refusal(402, body='{"error":{"message":"no credit"}}')
     with ModelServer([no_credit]) as first, ModelServer([say("ok")]) as second:

@@ -63,3 +63,11 @@ def test_what_no_extension_has_is_bad_usage(kaa_with_options: Kaa, options: list
     done = kaa_with_options.run(*options, "-p", "/show")
 
     assert (done.code, done.out, done.err) == (2, "", f"kaa: {message}\n")
+
+
+@pytest.mark.parametrize("option", [["--output", "json"], ["--output-format=json"], ["--json"]])
+def test_options_of_other_agents_for_json_are_answered_with_kaas(kaa: Kaa, option: list[str]) -> None:
+    done = kaa.run(*option, "-p", "hi")
+
+    assert done.code == 2
+    assert "For JSON: --mode json. See kaa --help." in done.err

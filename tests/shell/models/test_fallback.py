@@ -194,8 +194,9 @@ def test_each_model_is_given_up_once_in_a_run(pair: Pair) -> None:
 def test_a_fallback_that_cannot_be_used_is_told_and_passed_over(pair: Pair) -> None:
     pair.first.begin([NO_CREDIT])
     pair.second.begin([say("ok")])
+    pair.settings(fallbackModels=["nobody/x", "second/b"])
 
-    (end,) = pair.talk("go", fallback=("nobody/x", "second/b"))
+    (end,) = pair.talk("go")
 
     assert end.reason == "done"
     assert any("nobody/x" in notice and "cannot be used" in notice for notice in pair.stage.notices)
@@ -204,8 +205,9 @@ def test_a_fallback_that_cannot_be_used_is_told_and_passed_over(pair: Pair) -> N
 def test_it_is_told_once_in_a_run(pair: Pair) -> None:
     pair.first.begin([NO_CREDIT])
     pair.second.begin([NO_CREDIT])
+    pair.settings(fallbackModels=["nobody/x", "second/b"])
 
-    pair.talk("go", fallback=("nobody/x", "second/b"))
+    pair.talk("go")
 
     assert len([notice for notice in pair.stage.notices if "nobody/x" in notice]) == 1
 

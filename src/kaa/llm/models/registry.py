@@ -324,6 +324,17 @@ class ModelRegistry:
         except UnclearError as error:
             raise self.no_model(error.reason, error.suggestions, UnknownModelError) from None
 
+    def refuse_unknown(self, query: str) -> None:
+        """Make sure that a query means a model, whether or not there is a key for it. No command is run.
+
+        Raises:
+            UnknownModelError: there is none of that name, or several are.
+        """
+        try:
+            self._meant(ModelChoice(query))
+        except UnclearError as error:
+            raise self.no_model(error.reason, error.suggestions, UnknownModelError) from None
+
     def no_model(
         self, reason: str, suggested: tuple[str, ...] = (), kind: type[NoModelError] = NoModelError
     ) -> NoModelError:
