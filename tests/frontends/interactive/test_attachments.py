@@ -193,8 +193,8 @@ def test_an_image_that_is_named_goes_along_once_and_what_is_none_stays_a_name(tm
 
     assert message.text == said.text
     assert [type(block) for block in message.content] == [TextContent, ImageContent]
+    assert told == ["@no.png is no image that kaa knows; only its name is sent"]
     assert run(with_mentioned(workspace, message, unasked, told.append)) is message
-    assert told == []
 
 
 def test_a_text_outside_the_project_goes_along_and_one_inside_stays_a_name(tmp_path: Path) -> None:

@@ -134,9 +134,12 @@ async def with_mentioned(
             if not is_missing or (_is_in_directory(path) if outside else _is_file_name(path, files.root)):
                 tell(f"{error}; only its name is sent")
             continue
-        if attached.image is not None and attached.image not in found:  # a message that was taken back has it already
-            found.append(attached.image)
-        elif attached.image is None and outside and attached.text not in text:
+        if attached.image is not None:
+            if attached.image not in found:  # a message that was taken back has it already
+                found.append(attached.image)
+        elif not outside:  # only its name is that of an image
+            tell(f"@{path} is no image that kaa knows; only its name is sent")
+        elif attached.text not in text:
             texts.append(attached.text)
     if len(found) == len(images) and len(texts) == 1:
         return message
