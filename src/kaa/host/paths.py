@@ -6,10 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 _MAX_LINKS = 40  # as in the kernel: MAXSYMLINKS in linux/namei.h
 
 
-def trail(path: str) -> Iterator[str]:
+def link_at(path: str) -> str | None:
+    """Return where a link leads; None for what is none, or not there."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
+
+
+def trail(path: str, link_at: Callable[[str], str | None] = link_at) -> Iterator[str]:
     """The symlinks that an absolute path passes through, then the real path of what it leads to.
 
     All are real paths but for their last part: whoever can write the directory of one decides where the path leads.
+
+    Args:
+        path: the path.
+        link_at: says where a link leads; one that remembers it is faster for paths with common beginnings.
     """
     pending = _parts(path)
     place = "/"
@@ -19,10 +31,8 @@ def trail(path: str) -> Iterator[str]:
         if part == "..":
             place = os.path.dirname(place)
             continue
-        here = os.path.join(place, part)
-        try:
-            target = os.readlink(here)
-        except OSError:  # no link, or nothing is there
+        here = f"/{part}" if place == "/" else f"{place}/{part}"
+        if (target := link_at(here)) is None:
             place = here
             continue
         yield here

@@ -7,10 +7,10 @@ in the sandbox can write a `gh` there; kaa, which holds keys and is not confined
 import functools
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kaa.host.paths import is_below, trail
+from kaa.host.paths import is_below, link_at, trail
 from kaa.host.process import current_directory
 from kaa.host.shims import is_folder_of_shims, is_shim, leads_to_shim
 
@@ -224,11 +224,16 @@ class _Outside(NamedTuple):
     writable: tuple[str, ...]
     projects: "KnownProjects | None"
 
-    def has(self, path: str) -> bool:
-        """Whether commands can write neither an absolute path nor what leads to it, and it leads to no shim."""
+    def has(self, path: str, link_at: Callable[[str], str | None] = link_at) -> bool:
+        """Whether commands can write neither an absolute path nor what leads to it, and it leads to no shim.
+
+        Args:
+            path: the path.
+            link_at: as for `trail`.
+        """
         if not os.path.isabs(path):
             return False
-        places = tuple(trail(path))
+        places = tuple(trail(path, link_at))
         return not any(map(self._is_written, places)) and not leads_to_shim(path, places)
 
     def _is_written(self, place: str) -> bool:
@@ -248,7 +253,8 @@ def _has_safe_links(directory: str, _changed: int, outside: _Outside, _minute: i
         with os.scandir(directory) as content:
             targets = [os.readlink(file.path) for file in content if file.is_symlink()]
         # A link to a neighbour leads nowhere else: that is looked at itself.
-        return all(outside.has(os.path.join(directory, target)) for target in targets if "/" in target)
+        remembered = functools.cache(link_at)
+        return all(outside.has(os.path.join(directory, target), remembered) for target in targets if "/" in target)
     except OSError:  # a file, or not there
         return True
 
