@@ -380,10 +380,10 @@ def _open_session(options: ConversationOptions, settings: Settings, at: Surround
 async def _models(options: ConversationOptions, settings: Settings, session: _Session, at: Surroundings) -> AgentModels:
     """The session's model and the others. A key that was given for it serves its provider's other models, too."""
     registry, live = at.models.registry(settings), at.models.transport(settings)
-    for name in options.fallback or ():
-        from kaa.llm.models.discovery import refuse_unknown  # lazy: few name other models for a run
+    if options.fallback:
+        from kaa.shell.models.fallback_names import check_names  # lazy: few name other models for a run
 
-        refuse_unknown(registry, name)
+        check_names(options.fallback, registry, at.notify, somebody_looks=at.asker.can_ask)
     placeholders = _placeholders(at.workspace, session.store)
     link = await link_session_model(options, settings, session.context, registry, live, placeholders, at.notify)
     if options.api_key is not None and link.resolved.endpoint.api_key == options.api_key:

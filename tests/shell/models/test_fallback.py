@@ -20,6 +20,7 @@ from tests.support.model_server import (
     rate_limited,
     say,
 )
+from tests.support.person import Person
 from tests.support.stage import Stage
 
 NO_CREDIT = Refusal(402, body='{"error": {"message": "no credit"}}')
@@ -200,6 +201,16 @@ def test_a_fallback_that_cannot_be_used_is_told_and_passed_over(pair: Pair) -> N
 
     assert end.reason == "done"
     assert any("nobody/x" in notice and "cannot be used" in notice for notice in pair.stage.notices)
+
+
+def test_a_wrong_name_on_the_command_line_is_told_at_once_where_somebody_looks(pair: Pair) -> None:
+    pair.first.begin([say("ok")])
+    pair.stage.asker = Person()
+
+    (end,) = pair.talk("go", fallback=("nobody/x",))
+
+    assert end.reason == "done"
+    assert any("the fallback model 'nobody/x' cannot be used" in notice for notice in pair.stage.notices)
 
 
 def test_it_is_told_once_in_a_run(pair: Pair) -> None:

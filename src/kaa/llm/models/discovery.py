@@ -10,7 +10,7 @@ from kaa.core.provider import ThinkingLevel
 from kaa.llm.http.transport import Transport
 from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider, names_of
 from kaa.llm.models.matching import split_thinking
-from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError, UnknownModelError
+from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
 
 if TYPE_CHECKING:
@@ -123,20 +123,6 @@ def _key_wanted(address: Address, choice: ModelChoice, query: str, *, is_given: 
 
 def _host_of(root: str) -> str:
     return root.partition("://")[2]
-
-
-def refuse_unknown(registry: ModelRegistry, query: str) -> None:
-    """Make sure that a query means a model, as far as that is known without asking a server.
-
-    Raises:
-        UnknownModelError: it means none, or several.
-    """
-    name, _ = split_thinking(query)
-    try:
-        if _address(registry, ModelChoice(query), name) is None:
-            registry.refuse_unknown(query)
-    except AddressError as error:
-        raise registry.no_model(str(error), kind=UnknownModelError) from None
 
 
 async def look_for_servers(registry: ModelRegistry, transport: Transport) -> tuple[str, ...]:
