@@ -38,9 +38,8 @@ _PLACES = (
 # Options of interpreters, which can name code to load.
 _OPTIONS = ("NODE_OPTIONS", "PERL5OPT", "RUBYOPT")
 _OF_JAVA = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
-_LOADED_BY_JAVA = re.compile(
-    r"(?:agent\w*:|bootclasspath\w*[:/]|(?:flags|file|path|config|properties)=+|(?:^|\s)(?:-cp|-p|-\S*path)\s+|@)(?!/)",
-    re.IGNORECASE,
+_LOADED_BY_JAVA = (
+    r"(?:agent\w*:|bootclasspath\w*[:/]|(?:flags|file|path|config|properties)=+|(?:^|\s)(?:-cp|-p|-\S*path)\s+|@)(?!/)"
 )
 # Where to work, what is shown, and ways to programs that run: nothing is loaded from there.
 _HARMLESS = re.compile(
@@ -80,7 +79,7 @@ def without_loaded(
         if not all(_is_safe_option(word, is_safe) for word in kept.get(name, "").split()):
             del kept[name]
     for name in _OF_JAVA:
-        if _LOADED_BY_JAVA.search(kept.get(name, "")):
+        if name in kept and re.search(_LOADED_BY_JAVA, kept[name], re.IGNORECASE):
             del kept[name]
     home = environ.get("HOME", "/")
     whole = re.compile("|".join(rf"{re.escape(one)}(?![\w.-])" for one in writable) or "(?!)")

@@ -5,7 +5,6 @@ has, such as `nt` in `pathlib`, also in the folders that they list. Commands of 
 """
 
 import functools
-import hashlib
 import os
 import re
 import time
@@ -17,6 +16,12 @@ from kaa.host.known_projects import in_known_project
 from kaa.host.paths import list_of_projects, trail
 from kaa.host.programs import commands_can_write, host_programs
 from kaa.host.python_environments import folders_of_environment, listed_folders, packages_of
+
+# Not from `hashlib`: that loads OpenSSL, which takes 3 ms.
+try:
+    from _blake2 import blake2b
+except ImportError:  # a Python that was built without it
+    from hashlib import blake2b
 
 _VERSIONED = re.compile(r"python3\.\d+")
 _NAMES = ("python3", "python", *(f"python3.{minor}" for minor in range(7, 21)))
@@ -141,7 +146,7 @@ def _linked(python: str, environ: Mapping[str, str], listed: Iterable[str]) -> s
     if _VERSIONED.fullmatch(version) is None:
         return None  # of another language, or a script that starts one
     lines = "".join(f"{one}\n" for one in dict.fromkeys(listed))
-    digest = hashlib.sha256(f"{real}\n{lines}".encode(errors="surrogateescape")).hexdigest()[:16]
+    digest = blake2b(f"{real}\n{lines}".encode(errors="surrogateescape"), digest_size=8).hexdigest()
     home = os.path.dirname(list_of_projects(environ, environ.get("HOME") or os.path.expanduser("~")))
     top = os.path.join(home, "pythons", f"{version}-{digest}")
     link = os.path.join(top, "bin", os.path.basename(python))

@@ -6,10 +6,8 @@ They can refuse more than kaa does, and never permit more: kaa's approvals judge
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kaa.builtin.agent_hooks.around_calls import CallHooks
 from kaa.builtin.agent_hooks.around_runs import RunHooks
 from kaa.builtin.agent_hooks.handlers import Handlers, KeptByPlugin, UsersRights
-from kaa.builtin.agent_hooks.listing import listing
 from kaa.components.hooks import TOOL_EVENTS, HookDefinition
 from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply
 
@@ -45,6 +43,8 @@ def agent_hooks_extension(
         api.on_session_end(runs.end)
         api.on_user_message(runs.prompt)
         if events.intersection(TOOL_EVENTS):
+            from kaa.builtin.agent_hooks.around_calls import CallHooks  # lazy: not all hooks are around calls
+
             calls = CallHooks(hooks, handlers)
             api.before_tool(calls.before)
             api.after_tool(calls.after)
@@ -60,6 +60,8 @@ def agent_hooks_extension(
             api.on_notification(runs.notify)
 
         async def show(_arguments: str, context: CommandContext) -> Reply:
+            from kaa.builtin.agent_hooks.listing import listing  # lazy: few look at it
+
             return Reply(await listing(hooks, problems, context.workspace))
 
         about = "Show the hooks of other agents, where they are, and what kaa does not use of them"

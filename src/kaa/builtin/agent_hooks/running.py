@@ -1,7 +1,6 @@
 """Runs the command of a hook: input on stdin, stdout and stderr apart and bounded, within a time limit."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -9,6 +8,7 @@ from kaa.builtin.agent_hooks.own_files import expanded
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended
 from kaa.ext.api import CommandRequest
+from kaa.hands.lazy_pattern import LazyPattern
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.protocol import FedCommands, FedStreams, Workspace
 
@@ -27,13 +27,13 @@ WAY_OUT: Final = (
     " gives it your rights."
 )
 _RIGHTS: Final = '"sandbox": false in an entry of yours gives the hook your rights.'
-_NOT_FOUND = re.compile(r"No such file|can't open|[Cc]annot (?:open|find)|not found")
-_WORD = re.compile(r"""[^\s'";&|<>()]+""")
+_NOT_FOUND = LazyPattern(r"No such file|can't open|[Cc]annot (?:open|find)|not found")
+_WORD = LazyPattern(r"""[^\s'";&|<>()]+""")
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
 # A pipeline whose last command only writes to a log: its shell exits with 2 where it cannot open that.
 _WORDS = r"""(?:'[^'\n]*'|"[^"\\`\n]*"|[^'"\\`;&|<>(){}\#\n])"""
 _LOG = r"""(?:'[^'\n]*'|"[^"\\`()\n]*"|[^'"\\`;&|<>(){}\#\s])+"""
-_LOGS = re.compile(
+_LOGS = LazyPattern(
     rf"(?:{_WORDS}+\|)*[ ]*(?:cat|date|echo|jq|printf|tee)(?:[ ]{_WORDS}*)?>>?[ ]*(?P<log>{_LOG})(?:[ ]*2>&1)?"
 )
 
