@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs all tests, with two workers. Their directories are in memory if there is room: tests create and remove ten thousands
-# of them and sync files, for which a disk takes longer than kaa. Sandboxes have a /dev/shm of their own; what commands in
-# them have to see is in memory too where this is root, who can mount a file system that no other process sees.
+# Runs all tests, with three workers: on two cores, as one of them usually waits for a process. Their directories are in
+# memory if there is room: tests create and remove ten thousands of them and sync files, for which a disk takes longer than
+# kaa. Sandboxes have a /dev/shm of their own; what commands in them have to see is in memory too where this is root, who
+# can mount a file system that no other process sees.
 #
 #     scripts/all_tests.sh PYTHON [OPTION...]
 set -euo pipefail
@@ -38,6 +39,6 @@ fi
 # The hands load most of their code when they are confined and can write no bytecode: uncompiled, each start compiles it.
 "$python" -m compileall -q src
 
-# A worker keeps to one half of the tests until the other has nothing left: it imports less, prepares less, and seldom waits
-# for the lock of a group of tests that the other is preparing.
-"${in_memory[@]}" "$python" -m pytest -n 2 --dist worksteal "$@"
+# A worker keeps to its part of the tests until another has nothing left: it imports less, prepares less, and seldom waits
+# for the lock of a group of tests that another is preparing.
+"${in_memory[@]}" "$python" -m pytest -n 3 --dist worksteal "$@"
