@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -26,6 +27,16 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(params=["strongest", "landlock"])
+def tier(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Landlock hides what files hold, and not that they are there."""
+    if request.param == "strongest":
+        yield request.param
+        return
+    with mock.patch("kaa.workspace.sandbox.sandbox.tiers_to_try", return_value=(request.param, "none")):
+        yield request.param
+
+
 def guard(command: str, *arguments: str) -> HookDefinition:
     return HookDefinition(
         "PreToolUse",
@@ -39,18 +50,20 @@ def guard(command: str, *arguments: str) -> HookDefinition:
     )
 
 
-def ended(home: Path, hook: HookDefinition, *hidden: str) -> Ended:
+def ended(
+    home: Path, hook: HookDefinition, hidden: str = "~/.claude/*", options: SandboxOptions | None = None
+) -> Ended:
     """How a hook ends in its sandbox, whose files commands of the model do not see."""
 
     async def whole() -> Ended:
         environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
-        workspace = LocalWorkspace.start(str(home / "project"), env=environment, sandbox=SandboxOptions(hidden=hidden))
+        workspace = LocalWorkspace.start(str(home / "project"), env=environment, sandbox=options)
         try:
             if not (await workspace.sandbox.status()).confined:
                 pytest.skip("this machine cannot confine anything")
             seen, place = await with_scripts(hook, workspace, lambda _, paths: workspace.with_shown(paths))
             done = await run_command(seen, "{}", place, {}, 60)
-            command = await workspace.run(CommandRequest(["sh", "-c", "cat ~/.claude/*"]))
+            command = await workspace.run(CommandRequest(["sh", "-c", f"cat {hidden}"]))
             assert command.exit_code != 0
             return done
         finally:
@@ -59,6 +72,7 @@ def ended(home: Path, hook: HookDefinition, *hidden: str) -> Ended:
     return asyncio.run(whole())
 
 
+@pytest.mark.usefixtures("tier")
 @pytest.mark.parametrize("in_shell", [False, True])
 def test_a_guard_of_a_hidden_folder_reads_what_it_is_made_of_and_nothing_else(home: Path, in_shell: bool) -> None:
     own = home / ".claude" / "hooks"
@@ -78,18 +92,32 @@ def test_a_guard_of_a_hidden_folder_reads_what_it_is_made_of_and_nothing_else(ho
     assert "secret" not in done.output
 
 
+@pytest.mark.usefixtures("tier")
 def test_a_guard_in_python_imports_what_lies_beside_it(home: Path) -> None:
     own = home / ".claude"
     (own / "rules").mkdir(parents=True)
-    (own / "guard.py").write_text("import sys\nfrom rules.names import REFUSES\nsys.exit(REFUSES)\n")
-    (own / "rules" / "__init__.py").touch()
-    (own / "rules" / "names.py").write_text("REFUSES = 2\n")
+    (own / "guard.py").write_text("import sys\nfrom rules.names import CODE\nsys.exit(CODE)\n")
+    (own / "rules" / "__init__.py").write_text("BASE = 3\n")
+    (own / "rules" / "names.py").write_text("from rules import BASE\nCODE = BASE + 4\n")
 
-    assert ended(home, guard("python3 ~/.claude/guard.py")).exit_code == 2
+    assert ended(home, guard("python3 ~/.claude/guard.py")).exit_code == 7
 
 
+@pytest.mark.usefixtures("tier")
 def test_a_guard_behind_a_link_of_the_home_is_found(home: Path) -> None:
     own = home / "dotfiles" / "claude"
+    own.mkdir(parents=True)
+    (own / "guard.sh").write_text("echo found >&2; exit 2\n")
+    (home / ".claude").symlink_to(own)
+
+    done = ended(home, guard("sh ~/.claude/guard.sh"), hidden="~/.claude.json")
+
+    assert (done.exit_code, done.errors) == (2, "found\n")
+
+
+@pytest.mark.usefixtures("tier")
+def test_a_guard_behind_a_link_into_another_hidden_folder_is_found(home: Path) -> None:
+    own = home / ".dotfiles" / "claude"
     own.mkdir(parents=True)
     (own / "guard.sh").write_text("echo found >&2; exit 2\n")
     (home / ".claude").symlink_to(own)
@@ -99,6 +127,21 @@ def test_a_guard_behind_a_link_of_the_home_is_found(home: Path) -> None:
     assert (done.exit_code, done.errors) == (2, "found\n")
 
 
+@pytest.mark.usefixtures("tier")
+@pytest.mark.parametrize("line", ["sh {0}", "python3 {0}", "{0}"])
+def test_what_stays_hidden_is_no_refusal_and_told(home: Path, line: str) -> None:
+    (home / ".claude").mkdir()
+    script = home / ".claude" / "guard"  # nothing says that this is code
+    script.write_text("exit 2\n")
+    script.chmod(0o755)
+
+    done = ended(home, guard(line.format("~/.claude/guard")))
+
+    assert done.exit_code is None
+    assert f"the sandbox hides {script} from it" in done.problem
+
+
+@pytest.mark.usefixtures("tier")
 def test_what_commands_made_of_a_script_shows_no_secret(home: Path) -> None:
     (home / ".netrc").write_text("secret")
     (home / "project" / "guard.sh").symlink_to(home / ".netrc")
@@ -121,7 +164,7 @@ def test_what_a_script_of_the_project_names_beside_it_stays_hidden(home: Path) -
     (home / ".claude").mkdir()
     (home / ".claude" / "guard.sh").symlink_to(own / "guard.sh")
 
-    done = ended(home, guard("sh ~/.claude/guard.sh"), str(own / "secrets.sh"))
+    done = ended(home, guard("sh ~/.claude/guard.sh"), options=SandboxOptions(hidden=(str(own / "secrets.sh"),)))
 
     assert "secrets.sh" in done.errors + done.problem
     assert "secret" not in done.output

@@ -110,5 +110,7 @@ def _candidates(folder: str, name: str) -> Iterator[str]:
         parts = name.split("/")  # of "$DIR/lib/rules.sh", all but the variable
         yield from (os.path.join(folder, *parts[first:]) for first in range(len(parts)))
     elif "/" not in name:
-        module = os.path.join(folder, *name.split("."))
-        yield from (f"{module}.py", os.path.join(module, "__init__.py"))
+        names = name.split(".")
+        yield os.path.join(folder, *names) + ".py"
+        # Of a package those above, too: Python executes them first.
+        yield from (os.path.join(folder, *names[:count], "__init__.py") for count in range(1, len(names) + 1))

@@ -27,7 +27,7 @@ WAY_OUT: Final = (
     " gives it your rights."
 )
 _RIGHTS: Final = '"sandbox": false in an entry of yours gives the hook your rights.'
-_NOT_FOUND = LazyPattern(r"No such file|can't open|[Cc]annot (?:open|find)|not found")
+_NOT_READ = LazyPattern(r"No such file|can't open|[Cc]annot (?:open|find)|not found|[Pp]ermission denied")
 _WORD = LazyPattern(r"""[^\s'";&|<>()]+""")
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
 # A pipeline whose last command only writes to a log: its shell exits with 2 where it cannot open that.
@@ -73,7 +73,7 @@ async def run_command(
         # Shims of version managers obey files of the project: a command could have a guard not start at all.
         told = errors.strip().rpartition("\n")[2][:200]
         return Ended(None, problem=f"could not run a program (exit code {code}): {told}", undecided=True)
-    if code and not done.blocked and (hidden := await _hidden_script(hook, errors, workspace)):
+    if code and (hidden := await _hidden_script(hook, errors, workspace)):
         return Ended(None, problem=f"could not run: the sandbox hides {hidden} from it. {_RIGHTS}", undecided=decides)
     if not code or not done.blocked:
         return Ended(code, output, errors)
@@ -88,12 +88,18 @@ async def run_command(
 
 
 async def _hidden_script(hook: HookDefinition, errors: str, workspace: Workspace) -> str:
-    """Return the script of a hook that is there, but not where the hook ran: its folder is hidden. Else nothing.
+    """Return the script of a hook that the user can read, but not where the hook ran: it is hidden. Else nothing.
 
-    An interpreter that does not find its script ends as a hook does that refuses.
+    An interpreter that cannot read its script ends as a hook does that refuses.
     """
-    path = _missed_script(hook, errors) if _NOT_FOUND.search(errors) else ""
-    return path if path and await workspace.stat(path) is None else ""
+    path = _missed_script(hook, errors) if _NOT_READ.search(errors) else ""
+    if not path or not os.access(path, os.R_OK):
+        return ""
+    try:
+        await workspace.read(path, 0, 1)
+    except OSError:
+        return path
+    return ""
 
 
 def _missed_script(hook: HookDefinition, errors: str) -> str:
