@@ -220,13 +220,14 @@ class LocalWorkspace:
     def with_shown(self, paths: Sequence[str]) -> "LocalWorkspace":
         """Return the same project with files of the user's besides that programs read and commands never see.
 
-        It has hands of its own and follows what is allowed here. No command of the model may have this.
+        It has hands of its own and follows what is allowed here. No command of the model may have this. What is hidden
+        for itself, by the user or as a secret, stays so.
 
         Args:
             paths: of the files, absolute and real.
         """
         denials = self.sandbox.denials()
-        hidden = tuple(path for path in paths if denials.of_read(path))
+        hidden = tuple(filter(denials.is_hidden_with_folder, paths))
         if self.sandbox.mode == "full-access" or not hidden:
             return self
         if (made := self._with_shown.get(hidden)) is None:

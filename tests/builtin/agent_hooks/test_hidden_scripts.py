@@ -189,3 +189,61 @@ def test_a_file_that_is_there_and_cannot_be_read_is_hidden(home: Path) -> None:
     asyncio.run(with_scripts(guard("sh ~/.claude/guard.sh"), workspace, show))
 
     assert shown == [str(script)]
+
+
+def test_what_commands_wrote_into_a_script_shows_nothing_beside_it(home: Path, tier: str) -> None:
+    """The script lies in the project, behind a link of the user's, or has another name there."""
+    reads = 'here="$(dirname "$0")"\n(echo ran; cat "$here/key.sh" "$here"/lib/key.sh) > leak\n'
+    for folder in (home / "project" / "dotfiles", home / ".claude" / "hard"):
+        (folder / "lib").mkdir(parents=True)
+        (folder / "key.sh").write_text("secret")
+        (folder / "lib" / "key.sh").write_text("secret")
+    (home / "project" / "dotfiles" / "guard.sh").write_text(reads)
+    (home / ".claude" / "guard.sh").symlink_to(home / "project" / "dotfiles" / "guard.sh")
+    (home / "project" / "other-name.sh").write_text(reads)
+    (home / ".claude" / "hard" / "guard.sh").hardlink_to(home / "project" / "other-name.sh")
+    options = SandboxOptions(hidden=(f"{home}/project/dotfiles/*key.sh", f"{home}/project/dotfiles/lib"))
+
+    # Nothing in a writable directory can be hidden by Landlock.
+    for script in ("~/.claude/hard/guard.sh", *(["~/.claude/guard.sh"] if tier == "strongest" else ())):
+        ended(home, guard(f"sh {script}"), hidden="~/.claude/hard/*", options=options)
+
+        assert (home / "project" / "leak").read_text() == "ran\n", script
+
+
+@pytest.mark.usefixtures("tier")
+def test_a_script_that_the_user_hides_or_that_leads_to_a_secret_stays_hidden(home: Path) -> None:
+    own, kept, leak = home / ".claude", home / ".dotfiles", home / "project" / "leak"
+    own.mkdir()
+    (kept / "ssh").mkdir(parents=True)
+    (own / "guard.sh").write_text("(echo ran; cat ~/.claude/chosen.sh) > leak; . ./chosen.sh\n")
+    (kept / "guard.sh").write_text('(echo ran; cat "$(dirname "$0")/ssh/key.sh") > leak\n')
+    for hidden in (own / "chosen.sh", kept / "ssh" / "key.sh"):
+        hidden.write_text("echo secret > leak\n")
+    (home / ".ssh").symlink_to(kept / "ssh")
+    options = SandboxOptions(hidden=(f"{own}/chosen.sh",))
+
+    for script, made in (
+        (own / "guard.sh", "ran\n"),
+        (own / "chosen.sh", ""),
+        (kept / "guard.sh", "ran\n"),
+        (kept / "ssh" / "key.sh", ""),
+    ):
+        leak.write_text("")
+        ended(home, guard(f"sh {script}"), options=options)
+
+        assert leak.read_text() == made, script
+
+
+@pytest.mark.usefixtures("tier")
+def test_a_guard_in_the_folder_of_kaa_is_found_and_its_keys_are_not(home: Path) -> None:
+    own = home / ".kaa" / "agent"
+    own.mkdir(parents=True)
+    (own / "auth.json").write_text("secret")
+    (own / "lib.sh").write_text("echo found >&2; exit 2\n")
+    (own / "guard.sh").write_text('cat ~/.kaa/agent/auth.json > leak 2>/dev/null\n. "$(dirname "$0")/lib.sh"\n')
+
+    done = ended(home, guard(f"sh {own}/guard.sh"), hidden=f"{own}/*", options=SandboxOptions(private=(str(own),)))
+
+    assert (done.exit_code, done.errors) == (2, "found\n")
+    assert (home / "project" / "leak").read_text() == ""

@@ -1,6 +1,7 @@
 """Finds the scripts of the user's that a hook executes in the sandbox, whose folder is hidden there, such as ~/.claude.
 
 The sandbox of such a hook shows its scripts, and the code beside them that they name, but nothing else of the folder.
+What a script names counts only where commands of the model cannot have written that.
 """
 
 import os
@@ -12,6 +13,7 @@ import msgspec
 
 from kaa.builtin.agent_hooks.own_files import expanded, is_outside
 from kaa.components.hooks import HookDefinition
+from kaa.host.hard_links import has_other_name
 from kaa.host.known_projects import in_known_project
 from kaa.host.paths import is_below
 from kaa.host.regular_files import regular
@@ -48,8 +50,7 @@ async def with_scripts(
         return hook, workspace
     scripts = dict.fromkeys(hidden.values())
     for script in tuple(scripts):
-        if is_outside(script, workspace.root):  # what another one names, a command may have written
-            _add_beside(script, scripts)
+        _add_beside(script, scripts, workspace.root)
     return _renamed(hook, hidden), show(workspace, tuple(scripts))
 
 
@@ -85,11 +86,14 @@ def _is_code(path: str) -> bool:
         return False
 
 
-def _add_beside(script: str, found: dict[str, None]) -> None:
+def _add_beside(script: str, found: dict[str, None], root: str) -> None:
     """Add the code in the folder of a script, or below, that it names: what it sources and imports."""
     folder, pending = os.path.dirname(script), [script]
     while pending and len(found) < _MOST_FILES:
-        for name in _names_in(pending.pop()):
+        named_by = pending.pop()
+        if not is_outside(named_by, root) or has_other_name(named_by):
+            continue
+        for name in _names_in(named_by):
             for path in _candidates(folder, name):
                 if path not in found and os.path.realpath(path) == path and os.path.isfile(path):
                     found[path] = None

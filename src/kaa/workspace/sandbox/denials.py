@@ -130,6 +130,22 @@ class Denials:
             _is_below(path, shown) for shown in self._policy.shown
         )
 
+    def is_hidden_with_folder(self, path: str) -> bool:
+        """Whether a file is hidden only for what it lies in: an entry of the home that is not listed, or kaa's own.
+
+        Args:
+            path: absolute and real.
+        """
+        is_in_folder = self._of_unlisted(path) is not None or any(_is_below(path, one) for one in self._policy.private)
+        return is_in_folder and not any(_is_below(path, one) for one in self._secret)
+
+    @cached_property
+    def _secret(self) -> frozenset[str]:
+        """Real paths of what is hidden for itself. What a link leads to is a secret as the link is."""
+        from kaa.hands.confinement.expansion import Expansion  # lazy, as below
+
+        return frozenset(Expansion().existing(self._policy.hidden)).difference(self._policy.private)
+
     @cached_property
     def _listing(self) -> "HomeList":
         from kaa.hands.confinement.layout import real_directories  # lazy, as below: most output names no such path
