@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest import mock
 
+import msgspec
 import pytest
 
 from kaa.builtin.agent_hooks.hidden_scripts import with_scripts
@@ -209,6 +210,17 @@ def test_what_commands_wrote_into_a_script_shows_nothing_beside_it(home: Path, t
         ended(home, guard(f"sh {script}"), hidden="~/.claude/hard/*", options=options)
 
         assert (home / "project" / "leak").read_text() == "ran\n", script
+
+
+@pytest.mark.usefixtures("tier")
+def test_a_line_that_commands_could_have_written_sees_no_script_outside_of_projects(home: Path) -> None:
+    (home / ".secrets.sh").write_text("secret")
+    (home / "project" / "guard.sh").write_text("echo ran\n")
+
+    hook = guard("sh ~/project/guard.sh > leak; cat ~/.secrets.sh >> leak")
+    ended(home, msgspec.structs.replace(hook, may_be_of_commands=True), hidden="~/.secrets.sh")
+
+    assert (home / "project" / "leak").read_text() == "ran\n"
 
 
 @pytest.mark.usefixtures("tier")

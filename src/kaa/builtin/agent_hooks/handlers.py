@@ -103,7 +103,7 @@ class Handlers:
         for index, (hook, given) in enumerate(hooks):
             text = _encoded(given)
             same = (hook.dialect, hook.handler, hook.title, hook.url, hook.input, hook.of_project, hook.sandboxed)
-            jobs.setdefault((*same, hook.variables, text), (index, hook, text))
+            jobs.setdefault((*same, hook.may_be_of_commands, hook.variables, text), (index, hook, text))
         limit = asyncio.Semaphore(_AT_ONCE)
         state = context.state(HookState, HookState)
 

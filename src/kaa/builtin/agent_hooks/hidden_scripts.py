@@ -1,7 +1,7 @@
 """Finds the scripts of the user's that a hook executes in the sandbox, whose folder is hidden there, such as ~/.claude.
 
 The sandbox of such a hook shows its scripts, and the code beside them that they name, but nothing else of the folder.
-What a script names counts only where commands of the model cannot have written that.
+What a hook or a script names counts only where commands of the model cannot have written that.
 """
 
 import os
@@ -42,7 +42,7 @@ async def with_scripts(
         show: gives a workspace in which files can be read besides.
     """
     words = (hook.command, *hook.args) if hook.args is not None else _WORD.findall(hook.command)
-    real = {word: path for word in words if (path := _may_be_shown(expanded(word), workspace.root))}
+    real = {word: path for word in words if (path := _may_be_shown(expanded(word), hook, workspace.root))}
     # Where nothing can be mounted, a hidden file is there and cannot be read.
     readable = await workspace.read_existing([expanded(word) for word in real], 1) if real else {}
     hidden = {word: path for word, path in real.items() if expanded(word) not in readable}
@@ -63,14 +63,15 @@ def _renamed(hook: HookDefinition, real: Mapping[str, str]) -> HookDefinition:
     return msgspec.structs.replace(hook, command=command)
 
 
-def _may_be_shown(path: str, root: str) -> str:
+def _may_be_shown(path: str, hook: HookDefinition, root: str) -> str:
     """Return the real path of a script that the hook may see; empty for none.
 
-    Commands could have made a file in a project a link to a secret: what it leads to must lie in a project, too.
+    Commands could have made a file in a project a link to a secret: what it leads to must lie in a project, too. So
+    must all that a hook names that they could have written.
     """
     if not os.path.isabs(path) or not os.path.isfile(path) or not _is_code(real := os.path.realpath(path)):
         return ""
-    if is_outside(path, root):
+    if is_outside(path, root) and not hook.may_be_of_commands:
         return real
     lies_in_project = is_below(real, (root,)) or in_known_project(real, os.environ, root, added=True) is not None
     return real if lies_in_project and os.path.basename(real) == os.path.basename(path) else ""

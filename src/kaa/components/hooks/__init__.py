@@ -67,6 +67,7 @@ class HookDefinition(msgspec.Struct, frozen=True):
         data: the folder of what that plugin keeps, if the command may write it; empty if not.
         scope: `skill NAME`: it runs from the first use of that skill on; `agent NAME`: while that agent works; empty:
             always.
+        may_be_of_commands: whether commands of the model could have written that file, which is the user's, unapproved.
         notes: what kaa does not use of it, in sentences.
     """
 
@@ -100,6 +101,7 @@ class HookDefinition(msgspec.Struct, frozen=True):
     has_secrets: bool = False
     data: str = ""
     scope: str = ""
+    may_be_of_commands: bool = False
     notes: tuple[str, ...] = ()
 
     @property

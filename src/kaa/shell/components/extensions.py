@@ -170,7 +170,11 @@ def _held(found: "HookFile", is_foreign: bool) -> "HookFile":
     why = "it reaches no more than a hook of a project: commands could write its file, which lies in one"
     hooks = (
         msgspec.structs.replace(
-            hook, sandboxed=True, of_project=hook.of_project or hook.handler == "http", notes=(*hook.notes, why)
+            hook,
+            sandboxed=True,
+            of_project=hook.of_project or hook.handler == "http",
+            may_be_of_commands=True,
+            notes=(*hook.notes, why),
         )
         for hook in found.hooks
     )
