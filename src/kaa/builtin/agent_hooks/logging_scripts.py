@@ -33,6 +33,11 @@ _HARMLESS = frozenset(
     tr true umask uname wc whoami
     """.split()  # noqa: SIM905 - as above
 )
+# Of git, those that tell of a repository: not `diff`, which ends with 2 for `--check`.
+_TELLING_OF_GIT = frozenset(
+    {"branch", "config", "describe", "log", "ls-files", "remote", "rev-list", "rev-parse", "show", "status"}
+    | {"symbolic-ref"}
+)
 _SHELL = re.compile(r"(?:ba|da|z)?sh")
 _FIRST_LINE = re.compile(r"#![ \t]*(?:/usr/bin/env[ \t]+|/(?:usr/)?bin/)(?:ba|da|z)?sh\b")
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
@@ -103,13 +108,20 @@ def _tries_of_command(text: ShellText, node: "Node") -> list[str] | None:
         return [] if not words else None
     if _PYTHON.fullmatch(name):
         return _tries_of_python(words)
-    if name not in _HARMLESS or any(_DECIDES.search(word) for word in words):
+    is_harmless = name in _HARMLESS or (name == "git" and _command_of_git(words) in _TELLING_OF_GIT)
+    if not is_harmless or any(_DECIDES.search(word) for word in words):
         return None
     if name == "tee":
         return [f"(: >>{word})" for word in words if not word.startswith("-")]
     if name in ("mkdir", "touch"):
         return [text.text(node)]
     return []
+
+
+def _command_of_git(words: list[str]) -> str:
+    while words[:1] == ["-C"]:
+        words = words[2:]
+    return next(iter(words), "") if not any(word.startswith("--check") for word in words) else ""
 
 
 def _tries_of_python(words: list[str]) -> list[str] | None:
