@@ -1,4 +1,5 @@
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from kaa.hands.confinement.bwrap import bwrap_view
 from kaa.hands.policy import Policy
 from tests.hands.confinement.arena import Arena
+from tests.support.elsewhere import folder_elsewhere
 
 
 def _policy(project: Path) -> Policy:
@@ -85,8 +87,13 @@ def test_nothing_is_shown_through_a_link_that_came_meanwhile(someone: Arena) -> 
     assert report.outcomes == []
 
 
-def test_worktrees_that_are_not_seen_exist(tmp_path: Path) -> None:
-    home = tmp_path.resolve() / "home"
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with folder_elsewhere() as folder:
+        yield folder.resolve() / "home"
+
+
+def test_worktrees_that_are_not_seen_exist(home: Path) -> None:
     project, tree = home / "project", home / ".trees" / "x"
     kept = project / ".git" / "worktrees" / "x"
     for directory in (tree, kept, home / ".config"):

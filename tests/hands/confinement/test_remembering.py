@@ -51,9 +51,9 @@ def policy(home: Path) -> Policy:
 
 
 def _settle() -> None:
-    """Wait until the clock of the kernel has moved on: what changes afterwards has another time."""
-    now = time.clock_gettime_ns(_COARSE_CLOCK)
-    while time.clock_gettime_ns(_COARSE_CLOCK) == now:
+    """Wait until the coarse clock of the kernel is past everything so far: the times of files can be ahead of it."""
+    now = time.time_ns()
+    while time.clock_gettime_ns(_COARSE_CLOCK) <= now:
         time.sleep(0.001)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kaa.session.catalogue import database
@@ -471,6 +471,7 @@ _STEPS = st.one_of(
 )
 
 
+@example([("say", "a", "_"), ("say", "b", "_"), ("list", "a", None), ("move", "a", "b")])  # they end alike
 @given(st.lists(_STEPS, max_size=25))
 def test_whatever_happens_to_the_files_the_catalogue_tells_what_a_new_one_would(
     steps: list[tuple[str, str, object]],

@@ -226,7 +226,8 @@ class Catalogue:
         readings = []
         for file in files:
             row = known.get(file.path)
-            before = row.reading() if row is not None else None
+            # Another file in its place may end alike.
+            before = row.reading() if row is not None and row.inode == file.inode else None
             with contextlib.suppress(OSError):  # it may have gone, or may not be read
                 readings.append((file, _read_file(file, before)))
         with transaction(self._database):
