@@ -29,7 +29,7 @@ from kaa.shell.approvals.rules import parse_rule
     ],
 )
 def test_a_pattern_becomes_a_rule(denied: str, rule: str) -> None:
-    assert denials_in([denied]) == ((rule,), ())
+    assert denials_in([denied], lambda _: True) == ((rule,), ())
     assert parse_rule(rule, deny=True).text == rule
 
 
@@ -38,4 +38,11 @@ def test_a_pattern_becomes_a_rule(denied: str, rule: str) -> None:
     ["WebSearch", "Read(/secrets)", "Read(../x)", "Bash(a && b)", "Bash($X)", "Task(Explore)", "*", "Read({a,b})"],
 )
 def test_what_no_rule_can_say_is_left(denied: str) -> None:
-    assert denials_in([denied]) == ((), (denied,))
+    assert denials_in([denied], lambda _: True) == ((), (denied,))
+
+
+def test_a_rule_that_kaa_cannot_obey_is_left_over() -> None:
+    assert denials_in(["Bash(rm:*)", "WebFetch(domain:*.ru)"], lambda rule: "*" not in rule) == (
+        ("bash: rm",),
+        ("WebFetch(domain:*.ru)",),
+    )

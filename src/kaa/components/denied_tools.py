@@ -5,7 +5,7 @@ begin with this word; a path begins at the directory, `~/` at the home and `//` 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kaa.components.tool_names import ToolPattern, own_patterns
@@ -26,16 +26,22 @@ class Denials(NamedTuple):
     left: tuple[str, ...] = ()
 
 
-def denials_in(denied: Sequence[str]) -> Denials:
-    """The rules for a list of patterns."""
+def denials_in(denied: Sequence[str], is_rule: Callable[[str], bool]) -> Denials:
+    """The rules for a list of patterns.
+
+    Args:
+        denied: the patterns.
+        is_rule: says whether kaa can obey a deny rule.
+    """
     rules: dict[str, None] = {}
     left: list[str] = []
     for text in denied[:_MOST]:
         found = [_rule(pattern) for pattern in own_patterns(text, "claude")]
-        if not found or None in found:
+        known = [rule for rule in found if rule is not None and is_rule(rule)]
+        if not found or len(known) < len(found):
             left.append(text)
         else:
-            rules |= dict.fromkeys(filter(None, found))
+            rules |= dict.fromkeys(known)
     return Denials(tuple(rules), (*left, *denied[_MOST:]))
 
 

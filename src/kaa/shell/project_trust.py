@@ -1,5 +1,6 @@
 """Keeps what instructs the model in step with the user's trust in the project, while a conversation goes on."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -134,5 +135,6 @@ class ProjectTrust:
         from kaa.shell.told_once import ToldOnce  # lazy: few projects have such settings
 
         unused = configuration.components.unused
-        state = {configuration.root: "\n".join(unused).encode()}
+        # Claude Code adds an entry with each "always allow": how many there are is no news.
+        state = {configuration.root: re.sub(r"\(\d+ entr(?:y|ies)\)", "", "\n".join(unused)).encode()}
         return unused if ToldOnce(self._home, "unused-settings").news(state) else ()

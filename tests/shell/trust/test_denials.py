@@ -64,6 +64,18 @@ def test_denied_calls_are_refused_in_a_trusted_project(project: Stage, trust: Tr
     assert "the rest" in rest
 
 
+@pytest.mark.parametrize(
+    "denied", ["WebFetch(domain:localhost)", "WebFetch(domain:*.ru)", "mcp__*", "mcp__*__delete", f"mcp__a__{'b' * 80}"]
+)
+def test_what_no_rule_of_kaa_can_say_is_named_and_prevents_nothing(stage: Stage, denied: str) -> None:
+    stage.files |= {"/project/secrets/a": b"the secret\n", FILE: settings("Read(./secrets/**)", denied)}
+
+    (secret,) = results(stage, "yes", "secrets/a")
+
+    assert "read: secrets/**" in secret
+    assert any(denied[:40] in use for use in surveyed(stage).uses)
+
+
 def test_nothing_is_taken_over_without_trust_and_it_is_named(project: Stage) -> None:
     (secret,) = results(project, "stored", "secrets/a")
 
@@ -113,8 +125,10 @@ def test_settings_that_are_not_used_are_told_once_for_each_state(stage: Stage) -
         ".claude/settings.local.json: `permissions.allow` (1 entry)"
     ]
     assert told() == []
-    stage.files[LOCAL] = settings(allow=("Bash(ls)", "Bash(cat:*)"))
-    assert len(told()) == 1
+    stage.files[LOCAL] = settings(allow=("Bash(ls)", "Bash(cat:*)"))  # as after an "always allow" in Claude Code
+    assert told() == []
+    stage.files[LOCAL] = settings(allow=("Bash(ls)", "Bash(cat:*)"), env={"A": "b"})
+    assert len(told()) == 2
 
 
 @pytest.mark.parametrize(("data", "why"), [(b"{", "not valid JSON"), (b"[]", "no JSON object")])

@@ -106,8 +106,18 @@ def _settings_in(data: bytes, name: str) -> ClaudeSettings:
     """
     fields = settings_object(data)
     permissions = mapping_of(fields.get("permissions"))
-    denials = denials_in(texts_of(permissions.get("deny")))
+    denials = denials_in(texts_of(permissions.get("deny")), _is_rule)
     return ClaudeSettings(denials.rules, tuple(_unused(fields, permissions, denials, name)))
+
+
+def _is_rule(text: str) -> bool:
+    from kaa.shell.approvals.rules import RuleError, parse_rule  # lazy: few have denials
+
+    try:
+        parse_rule(text, deny=True)
+    except RuleError:
+        return False
+    return True
 
 
 def _unused(fields: Mapping[str, Json], permissions: Mapping[str, Json], denials: Denials, file: str) -> Iterator[str]:
