@@ -109,6 +109,24 @@ def test_the_question_says_which_hooks_a_yes_gives_rights(stage: Stage, project:
     ]
 
 
+def test_whether_a_hook_sees_the_users_scripts_is_asked(
+    stage: Stage, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs in the sandbox, which shows a line that commands could have written none of them."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    _ran_in(project)
+    (guard := tmp_path / "guard.py").write_text("import subprocess\n")
+    _write(project, _HOOKS.format(word="one").replace("echo one", f"python3 {guard}"))
+    stage.asker = person = yes_or_no(True)
+
+    assert "runs in the sandbox" in _listing(stage)
+
+    (question,) = person.questions
+    assert isinstance(question, Confirmation)
+    assert question.title == "Are these hooks yours?"
+    assert "(in the sandbox, also after a yes, which then shows its scripts)" in question.details
+
+
 def test_hooks_without_the_users_rights_are_no_question(stage: Stage, project: Path) -> None:
     _write(project, _HOOKS.format(word="one").replace("echo", "make"))
     stage.asker = yes_or_no()

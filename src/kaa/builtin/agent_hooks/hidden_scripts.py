@@ -29,6 +29,20 @@ _MOST_BYTES = 64 * 1024
 _MOST_FILES = 32
 
 
+def names_own_scripts(hook: HookDefinition, root: str) -> bool:
+    """Whether a hook names scripts in the home, outside of projects, which its sandbox shows if it is the user's.
+
+    Args:
+        hook: one that runs in the sandbox.
+        root: the directory of the project.
+    """
+    home = os.path.expanduser("~")
+    return any(
+        is_below(path, (home,)) and os.path.isfile(path) and _is_code(os.path.realpath(path)) and is_outside(path, root)
+        for path in map(expanded, _words(hook))
+    )
+
+
 async def with_scripts(
     hook: HookDefinition, workspace: Workspace, show: ShowScripts
 ) -> tuple[HookDefinition, Workspace]:
@@ -41,8 +55,7 @@ async def with_scripts(
         workspace: the sandbox.
         show: gives a workspace in which files can be read besides.
     """
-    words = (hook.command, *hook.args) if hook.args is not None else _WORD.findall(hook.command)
-    real = {word: path for word in words if (path := _may_be_shown(expanded(word), hook, workspace.root))}
+    real = {word: path for word in _words(hook) if (path := _may_be_shown(expanded(word), hook, workspace.root))}
     # Where nothing can be mounted, a hidden file is there and cannot be read.
     readable = await workspace.read_existing([expanded(word) for word in real], 1) if real else {}
     hidden = {word: path for word, path in real.items() if expanded(word) not in readable}
@@ -52,6 +65,10 @@ async def with_scripts(
     for script in tuple(scripts):
         _add_beside(script, scripts, workspace.root)
     return _renamed(hook, hidden), show(workspace, tuple(scripts))
+
+
+def _words(hook: HookDefinition) -> Sequence[str]:
+    return (hook.command, *hook.args) if hook.args is not None else _WORD.findall(hook.command)
 
 
 def _renamed(hook: HookDefinition, real: Mapping[str, str]) -> HookDefinition:

@@ -27,6 +27,7 @@ WAY_OUT: Final = (
     " gives it your rights."
 )
 _RIGHTS: Final = '"sandbox": false in an entry of yours gives the hook your rights.'
+_ASKED: Final = "Its settings lie in a project: kaa asks in the terminal whether they are yours, and then shows it."
 _NOT_READ = LazyPattern(r"No such file|can't open|[Cc]annot (?:open|find)|not found|[Pp]ermission denied")
 _WORD = LazyPattern(r"""[^\s'";&|<>()]+""")
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
@@ -74,7 +75,8 @@ async def run_command(
         told = errors.strip().rpartition("\n")[2][:200]
         return Ended(None, problem=f"could not run a program (exit code {code}): {told}", undecided=True)
     if code and (hidden := await _hidden_script(hook, errors, workspace)):
-        return Ended(None, problem=f"could not run: the sandbox hides {hidden} from it. {_RIGHTS}", undecided=decides)
+        way_out = _ASKED if hook.may_be_of_commands else _RIGHTS
+        return Ended(None, problem=f"could not run: the sandbox hides {hidden} from it. {way_out}", undecided=decides)
     if not code or not done.blocked:
         return Ended(code, output, errors)
     if notice := await _blocked_log(hook, workspace, request):

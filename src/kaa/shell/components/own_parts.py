@@ -2,6 +2,7 @@
 
 import msgspec
 
+from kaa.builtin.agent_hooks.hidden_scripts import names_own_scripts
 from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.frontmatter import scoped_hooks
@@ -43,11 +44,14 @@ def _line(hook: HookDefinition, root: str) -> str:
     if hook.handler != "command":
         return line_of(hook)
     if runs_sandboxed(hook, root):
-        return f"{line_of(hook)} (in the sandbox, also after a yes)"
+        also = ", which then shows its scripts" if names_own_scripts(hook, root) else ""
+        return f"{line_of(hook)} (in the sandbox, also after a yes{also})"
     changes = '; "sandbox": false: kaa does not ask again if a script that it names changes'
     return f"{line_of(hook)} (with your rights{changes if hook.sandboxed is False else ''})"
 
 
 def _has_rights(hook: HookDefinition, root: str) -> bool:
     """Whether a hook of the user's reaches more than one of the project's."""
-    return hook.handler == "http" or (hook.handler == "command" and not runs_sandboxed(hook, root))
+    if hook.handler != "command":
+        return hook.handler == "http"
+    return not runs_sandboxed(hook, root) or names_own_scripts(hook, root)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _PARTS = "hooks and allowed-tools in projects"  # in place of the directory of a project
 _TITLE = "Run these hooks with your rights?"
+_TITLE_OF_SCRIPTS = "Are these hooks yours?"
 _TITLE_OF_GRANTS = "Use these hooks and `allowed-tools` as yours?"
 _WITHOUT = (
     "Their files lie in a project, so commands of the model could have changed them. Without a yes, the hooks run in"
@@ -101,7 +102,8 @@ class OwnParts:
         for part, project in asked.items():
             lines += [f"{part.path}, in the project {project}:", *(f"- {one}" for one in part.lines)]
         grants = any(line.startswith("allowed-tools:") for part in asked for line in part.lines)
-        title = _TITLE_OF_GRANTS if grants else _TITLE
+        has_rights = any("with your rights" in line for part in asked for line in part.lines)
+        title = _TITLE_OF_GRANTS if grants else _TITLE if has_rights else _TITLE_OF_SCRIPTS
         state = store.state(configuration)
         if isinstance(state, Changed) and (state.difference.changed or state.difference.removed):
             lines.append("What changed since you said yes:")
