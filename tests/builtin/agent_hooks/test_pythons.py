@@ -77,10 +77,17 @@ if __name__ == "__main__" and "secret" in json.load(sys.stdin)["x"]:
 
 
 @pytest.mark.parametrize(
-    "line", ["python3 -u {home}/guard.py --all 'a b' || exit 2", "~/guard.py", "cat | {python} ~/guard.py"]
+    ("line", "first"),
+    [
+        ("python3 -u {home}/guard.py --all 'a b' || exit 2", "/usr/bin/env python3"),
+        ("~/guard.py", "/usr/bin/env python3"),
+        ("~/guard.py", "/usr/bin/env -S python3 -u -B"),
+        ("~/guard.py", "{python} -uB"),
+        ("cat | {python} ~/guard.py", "/usr/bin/env python3"),
+    ],
 )
-def test_a_guard_in_the_sandbox_decides_likewise(machine: Machine, line: str) -> None:
-    (guard := Path(machine.environ["HOME"]) / "guard.py").write_text(f"#!/usr/bin/env python3\n{_IN_SANDBOX}")
+def test_a_guard_in_the_sandbox_decides_likewise(machine: Machine, line: str, first: str) -> None:
+    (guard := Path(machine.environ["HOME"]) / "guard.py").write_text(f"#!{first.format(python=_PYTHON)}\n{_IN_SANDBOX}")
     guard.chmod(0o755)
     machine.plant()
     line = line.format(home=guard.parent, python=_PYTHON)

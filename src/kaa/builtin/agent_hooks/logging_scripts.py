@@ -33,7 +33,7 @@ _HARMLESS = frozenset(
     tr true umask uname wc whoami
     """.split()  # noqa: SIM905 - as above
 )
-# Of git, those that tell of a repository: not `diff`, which ends with 2 for `--check`.
+# Of git, those with which a log describes a repository: not `diff`, which ends with 2 for `--check`.
 _TELLING_OF_GIT = frozenset(
     {"branch", "config", "describe", "log", "ls-files", "remote", "rev-list", "rev-parse", "show", "status"}
     | {"symbolic-ref"}

@@ -29,7 +29,7 @@ _INTERPRETER = re.compile(
 _SHELL = re.compile(r"(?:ba|da)?sh")  # others calculate with the operands of `[`, too
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
 _PYTHON3 = re.compile(r"python3(?:\.\d+)?")
-_OPTIONS = frozenset({"-u", "-B", "-E", "-I", "-s", "-S", "-O"})
+_OPTIONS = re.compile(r"-[BEIOSsu]+")  # of Python: a script that follows them is executed as without
 # What `site` gives programs, which it does not load with `-S`, and then the script as if it were the program.
 _ALONE = (
     "-I",
@@ -148,7 +148,11 @@ def start_without_packages(words: Sequence[str], root: str) -> tuple[int, list[s
         No words if it starts no script in Python, or one that may need packages.
     """
     is_python = _PYTHON3.fullmatch(os.path.basename(words[0])) is not None
-    place = next((at for at, word in enumerate(words) if at and word not in _OPTIONS), len(words)) if is_python else 0
+    place = (
+        next((at for at, word in enumerate(words) if at and not _OPTIONS.fullmatch(word)), len(words))
+        if is_python
+        else 0
+    )
     if place == len(words) or "/" not in words[place] or words[place].startswith("-"):
         return 0, []
     path = os.path.abspath(os.path.join(root, expanded(words[place])))
@@ -157,9 +161,10 @@ def start_without_packages(words: Sequence[str], root: str) -> tuple[int, list[s
     if is_python:
         return place, [*_ALONE]
     line = text.partition("\n")[0].removeprefix("#!").split() if text.startswith("#!") else []
-    named = line[1:] if line and os.path.basename(line[0]) == "env" else line
-    is_usual = len(named) == 1 and _PYTHON3.fullmatch(os.path.basename(named[0])) is not None
-    return 0, [named[0], *_ALONE] if is_usual else []
+    if line and os.path.basename(line[0]) == "env":
+        line = line[2:] if line[1:2] == ["-S"] else line[1:]
+    is_usual = line and _PYTHON3.fullmatch(os.path.basename(line[0])) and all(map(_OPTIONS.fullmatch, line[1:]))
+    return 0, [*line, *_ALONE] if is_usual else []
 
 
 def _text(path: str) -> str:
