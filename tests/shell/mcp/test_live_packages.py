@@ -34,6 +34,17 @@ def _exchange(packages: Path) -> None:
     (packages.parent / "kept").rename(packages / "lazy/lib")
 
 
+def _exchange_all(packages: Path) -> None:
+    packages.rename(packages.parent / "kept")
+    (packages.parent / "kept").rename(packages)
+
+
+def _exchange_above(packages: Path) -> None:
+    above = packages.parent
+    above.rename(above.parent / "kept")
+    (above.parent / "kept").rename(above)
+
+
 def _write(packages: Path) -> None:
     (packages / "lazy/lib/index.js").write_text("x")
 
@@ -53,6 +64,23 @@ async def test_a_change_of_a_package_is_told_once(tmp_path: Path, change: Callab
     _write(packages)
     await asyncio.sleep(0)
     assert told.empty()
+    live.close()
+
+
+@pytest.mark.parametrize("change", [_exchange_all, _exchange_above])
+@in_loop
+async def test_packages_that_are_exchanged_as_a_whole_are_told(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    packages = _packages(tmp_path / "project")
+    told: asyncio.Queue[str] = asyncio.Queue()
+    live = LivePackages({str(packages): f"{INSTALLED}x"})
+    await live.open()
+    live.tell(told.put_nowait)
+
+    (packages.parent / "other").mkdir()
+    (packages.parent.parent / "another").mkdir()
+    change(packages)
+
+    assert await asyncio.wait_for(told.get(), 10) == str(packages if change is _exchange_all else packages.parent)
     live.close()
 
 

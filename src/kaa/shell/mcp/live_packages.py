@@ -19,6 +19,7 @@ from kaa.shell.mcp.installed import INSTALLED
 _LEFT_OUT = re.compile(r"__pycache__|\.cache|\.vite\w*|\.git")
 _BUILT = frozenset({"target"})  # programs that are complete once they run
 _CODE = re.compile(r".+\.(?:so|node|pth|egg-link|wasm|jar|json)|.+\.so\.[\d.]+|pyvenv\.cfg")
+_MOST_ABOVE = 12  # folders above a package: of a project in a home, there are hardly more
 _PART_OF_WATCHES = 4  # of what all programs of the user may watch
 
 
@@ -34,8 +35,10 @@ class LivePackages:
         self._tell: Callable[[str], None] | None = None
         self._loop = asyncio.get_running_loop()
         self._folders: dict[int, str] = {}
+        self._above: dict[int, tuple[str, set[str]]] = {}  # folders on the way, and the names in them that lead on
         self._tops = [path for path, digest in code.items() if digest.startswith(INSTALLED)]
         self._tops = [path for path in self._tops if os.path.basename(path) not in _BUILT]
+        self._ends = frozenset(("/", os.path.dirname(os.path.expanduser("~"))))
         self._inotify: Inotify | None = None
 
     async def open(self) -> None:
@@ -70,27 +73,49 @@ class LivePackages:
 
     def _watch_all(self, inotify: Inotify) -> None:
         most = watches_of_user() // _PART_OF_WATCHES
+        for top in self._tops:  # first: all of a package can be exchanged by one rename
+            self._watch_above(inotify, top)
         for top in self._tops:
             for folder, folders, _ in os.walk(top):
                 folders[:] = [name for name in folders if not _LEFT_OUT.fullmatch(name)]
                 if len(self._folders) >= most:
                     raise WatchLimitError("the system gives no more watches")
-                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-                try:
-                    self._folders[inotify.watch_entries(descriptor)] = folder
-                finally:
-                    os.close(descriptor)
+                self._folders[_watch(inotify, folder)] = folder
+
+    def _watch_above(self, inotify: Inotify, top: str) -> None:
+        path = top
+        for _ in range(_MOST_ABOVE):
+            folder, name = os.path.split(path)
+            if not name or folder in self._ends:
+                return
+            watch = _watch(inotify, folder)
+            self._above.setdefault(watch, (folder, set()))[1].add(name)
+            path = folder
 
     def _note(self) -> None:
         while self._inotify is not None and (happenings := self._inotify.take()):
             for one in happenings:
-                if one.watch >= 0 and not _counts(one.name, is_directory=one.directory):
+                folder, names = self._above.get(one.watch, ("", ()))
+                if one.name in names:
+                    self._what = os.path.join(folder, one.name)
+                elif one.watch >= 0 and (
+                    one.watch not in self._folders or not _counts(one.name, is_directory=one.directory)
+                ):
                     continue
-                self._what = os.path.join(self._folders.get(one.watch, self._tops[0]), one.name).rstrip("/")
+                else:
+                    self._what = os.path.join(self._folders.get(one.watch, self._tops[0]), one.name).rstrip("/")
                 self.close()
                 if self._tell is not None:
                     self._tell(self._what)
                 return
+
+
+def _watch(inotify: Inotify, folder: str) -> int:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return inotify.watch_entries(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _counts(name: str, *, is_directory: bool) -> bool:
