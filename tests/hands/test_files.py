@@ -279,6 +279,29 @@ def test_a_disk_without_room_leaves_a_file_that_is_written_in_place_as_it_was(
     assert os.listdir(of_a_group.parent) == ["file"]
 
 
+def test_a_file_that_could_be_written_only_in_part_has_its_new_content_beside_it(
+    of_a_group: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_pwrite = os.pwrite
+
+    def broken(descriptor: int, data: bytes, position: int) -> int:
+        if position:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real_pwrite(descriptor, data[:2], position)
+
+    monkeypatch.setattr(os, "pwrite", broken)
+
+    with (
+        as_ordinary_user(),
+        pytest.raises(OSError, match=r"after a part was written: (\S+) beside it has all") as raised,
+    ):
+        write(of_a_group, b"new", None)
+
+    (beside,) = (name for name in os.listdir(of_a_group.parent) if name != "file")
+    assert beside in str(raised.value)
+    assert (of_a_group.parent / beside).read_bytes() == b"new"
+
+
 def test_a_program_that_runs_as_its_owner_keeps_that_only_with_its_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,10 @@ import stat
 from collections.abc import Callable
 
 
+class HalfWrittenError(OSError):
+    """A file has some of its new content and some of its old: whoever has the new one keeps it."""
+
+
 def overwrite(directory: int | None, name: str, data: bytes, check: Callable[[int], None] = lambda _: None) -> bool:
     """Replace the content of a regular file.
 
@@ -24,7 +28,8 @@ def overwrite(directory: int | None, name: str, data: bytes, check: Callable[[in
         would get the content, too.
 
     Raises:
-        OSError: the disk has no room, and it is as it was; or it cannot be written to the end.
+        HalfWrittenError: it cannot be written to the end.
+        OSError: the disk has no room; it is as it was.
     """
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
@@ -38,21 +43,30 @@ def overwrite(directory: int | None, name: str, data: bytes, check: Callable[[in
         check(descriptor)
         if len(data) > old.st_size and hasattr(os, "posix_fallocate"):
             _make_room(descriptor, len(data))
-        remaining, position = memoryview(data), 0
-        while remaining:
-            written = os.pwrite(descriptor, remaining, position)
-            remaining, position = remaining[written:], position + written
-        os.ftruncate(descriptor, len(data))
-        os.fsync(descriptor)
+        try:
+            _fill(descriptor, data)
+        except OSError as error:
+            raise HalfWrittenError(error.errno, f"{error.strerror}, after a part was written") from error
     finally:
         os.close(descriptor)
     return True
 
 
+def _fill(descriptor: int, data: bytes) -> None:
+    remaining, position = memoryview(data), 0
+    while remaining:
+        written = os.pwrite(descriptor, remaining, position)
+        remaining, position = remaining[written:], position + written
+    os.ftruncate(descriptor, len(data))
+    os.fsync(descriptor)
+
+
 def _make_room(descriptor: int, size: int) -> None:
     """Fail before anything is overwritten where the disk has no room."""
+    before = os.fstat(descriptor).st_size
     try:
         os.posix_fallocate(descriptor, 0, size)
     except OSError as error:
         if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            os.ftruncate(descriptor, before)  # some of it may have been there
             raise

@@ -22,6 +22,10 @@ class FileChangedError(OSError):
     """The file is not as it was expected to be."""
 
 
+class _KeptBesideError(OSError):
+    """The new content is in a file beside the old one, which has a part of it."""
+
+
 class Expectation(NamedTuple):
     """What must be there before: a file with this SHA-256 (hex), or with None no file."""
 
@@ -58,7 +62,7 @@ def write(
 
     Raises:
         FileChangedError: the file is not as expected; nothing was written.
-        OSError: nothing was written.
+        OSError: nothing was written, or a file in place only in part, and the message says where all of it is.
     """
     is_change = expected is not None and expected.digest is not None
     try:
@@ -108,10 +112,12 @@ def _replace(place: Place, data: bytes, expected: Expectation | None, new_mode: 
         if executable:
             _make_executable(descriptor)
         os.fsync(descriptor)
-        if has_owner or not _overwrite(place, data, expected, executable=executable):
+        if has_owner or not _overwrite(place, temporary, data, expected, executable=executable):
             _exchange(temporary, place, expected)
         else:
             os.unlink(temporary.name, dir_fd=temporary.directory)
+    except _KeptBesideError:
+        raise
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary.name, dir_fd=temporary.directory)
@@ -173,9 +179,9 @@ def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | 
     return has_owner
 
 
-def _overwrite(target: Place, data: bytes, expected: Expectation | None, *, executable: bool) -> bool:
+def _overwrite(target: Place, temporary: Place, data: bytes, expected: Expectation | None, *, executable: bool) -> bool:
     """Write into a file that exists; False if that is not possible."""
-    from kaa.hands.in_place import overwrite  # lazy: few files have other owners and groups
+    from kaa.hands.in_place import HalfWrittenError, overwrite  # lazy: few files have other owners and groups
 
     def check(descriptor: int) -> None:
         if expected is not None and _digest_of(descriptor) != expected.digest:
@@ -184,7 +190,10 @@ def _overwrite(target: Place, data: bytes, expected: Expectation | None, *, exec
             with contextlib.suppress(PermissionError):
                 _make_executable(descriptor)
 
-    return overwrite(target.directory, target.name, data, check)
+    try:
+        return overwrite(target.directory, target.name, data, check)
+    except HalfWrittenError as error:
+        raise _KeptBesideError(error.errno, f"{error.strerror}: {temporary.name} beside it has all") from error
 
 
 def _copy_extended_attributes(source: Place, descriptor: int) -> None:

@@ -123,7 +123,7 @@ class FullTier(Confinement):
         return kernel.fork_into(namespaces.NEW_PROCESS | namespaces.NEW_MOUNT)
 
     def catch_up(self) -> None:
-        """Hide secrets and sockets that appeared since, and hold protected names, in all slots."""
+        """Hide secrets and sockets that appeared since, and hold protected names unless released, in all slots."""
         if self._live is not None:
             self._live.catch_up()  # first: what it shows may be hidden
         if not self._holding.is_released:
