@@ -1,7 +1,6 @@
 """Asks about settings of the user that lead into a project, before kaa obeys them."""
 
 import difflib
-import os
 import sys
 from collections.abc import Sequence
 
@@ -10,7 +9,7 @@ from kaa.frontends.delivery import deliver
 from kaa.host.linked_settings import Unseen, note_seen
 from kaa.tui.sanitize import sanitize
 
-_MOST_LINES = 200
+_MOST_LINES = 2_000  # somebody looks at all of them
 
 
 def ask_about(files: Sequence[Unseen]) -> None:
@@ -18,9 +17,12 @@ def ask_about(files: Sequence[Unseen]) -> None:
     for one in files:
         before, now = (one.before or "").splitlines(), one.now.splitlines()
         lines = [*difflib.unified_diff(before, now, "as you saw it", "now", lineterm="")] if before else now
-        more = [f"… {len(lines) - _MOST_LINES} more lines: {os.path.realpath(one.path)}"][: len(lines) > _MOST_LINES]
+        if len(lines) > _MOST_LINES:
+            told = f"{one.path} differs in {len(lines)} lines, too many to be looked at. Put a copy of it in its place."
+            deliver(sys.stderr, f"{sanitize(told)}\n")
+            continue
         about = "changed" if before else "not seen yet"
-        shown = "\n".join(map(sanitize, (*lines[:_MOST_LINES], *more)))
+        shown = "\n".join(map(sanitize, lines))
         deliver(
             sys.stderr,
             f"{sanitize(one.path)} ({about}; commands could write it in {sanitize(one.place)}):\n\n{shown}\n\n",

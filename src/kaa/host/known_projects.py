@@ -17,6 +17,7 @@ from kaa.host.paths import (
     cache_directory,
     caches_of_projects,
     is_below,
+    last_change,
     list_of_added,
     list_of_projects,
     long_paths_of_projects,
@@ -95,14 +96,8 @@ def projects_now(environ: Mapping[str, str], project: str, *, added: bool = Fals
     home = environ.get("HOME") or os.path.expanduser("~")
     cache, projects = cache_directory(environ, home, project), list_of_projects(environ, home)
     noted = (projects, list_of_added(projects)) if added else (projects,)
-    changed = tuple(map(_last_change, (caches_of_projects(cache), *noted)))
+    changed = tuple(map(last_change, (caches_of_projects(cache), *noted)))
     return _listed(cache, noted, changed, os.path.realpath(home))
-
-
-def _last_change(path: str) -> int:
-    with suppress(OSError):  # none yet
-        return os.stat(path).st_mtime_ns
-    return 0
 
 
 @functools.lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from kaa.host.paths import is_below, leads_elsewhere, trail
+from kaa.host.paths import is_below, leads_elsewhere, list_of_projects, trail
 
 NAMES = ("settings.json", "models.json")
 """Files in kaa's folder that decide what commands may do, and where keys go."""
@@ -94,8 +94,6 @@ def all_unseen(environ: Mapping[str, str]) -> list[Unseen]:
     Args:
         environ: the user's variables.
     """
-    from kaa.host.paths import list_of_projects  # lazy, as the files: most have none
-
     folder = os.path.dirname(list_of_projects(environ, environ.get("HOME") or os.path.expanduser("~")))
     found: list[Unseen] = []
     for file in (os.path.join(folder, name) for name in NAMES):

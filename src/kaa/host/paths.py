@@ -14,6 +14,14 @@ def link_at(path: str) -> str | None:
         return None
 
 
+def last_change(path: str) -> int:
+    """When what a path leads to changed, in nanoseconds; 0 if nothing is there."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
 def trail(path: str, link_at: Callable[[str], str | None] = link_at) -> Iterator[str]:
     """The symlinks that an absolute path passes through, then the real path of what it leads to.
 

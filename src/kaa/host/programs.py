@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kaa.host.paths import is_below, link_at, trail
+from kaa.host.paths import is_below, last_change, link_at, trail
 from kaa.host.process import current_directory
 from kaa.host.shims import is_folder_of_shims, is_shim, leads_to_shim
 
@@ -207,7 +207,7 @@ class HostPrograms:
         if not self._is_safe(entry):
             return False
         real = os.path.realpath(entry)
-        return _has_safe_links(real, _last_change(real), self._outside, int(time.monotonic()) // _LINKS_SECONDS)
+        return _has_safe_links(real, last_change(real), self._outside, int(time.monotonic()) // _LINKS_SECONDS)
 
     def _is_safe(self, path: str) -> bool:
         return self._outside.has(path)
@@ -257,13 +257,6 @@ def _has_safe_links(directory: str, _changed: int, outside: _Outside, _minute: i
         return all(outside.has(os.path.join(directory, target), remembered) for target in targets if "/" in target)
     except OSError:  # a file, or not there
         return True
-
-
-def _last_change(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:  # not there
-        return 0
 
 
 def is_program(path: str) -> bool:

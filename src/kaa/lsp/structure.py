@@ -1,7 +1,5 @@
 """The parts of the protocol that kaa reads, by their names in the specification. Other fields are ignored."""
 
-from typing import TypeAlias
-
 import msgspec
 
 from kaa.core.messages import Json
@@ -181,6 +179,3 @@ class InitializeResult(msgspec.Struct, frozen=True):
     """The answer to `initialize`."""
 
     capabilities: Capabilities
-
-
-Locations: TypeAlias = Location | tuple[Location, ...] | None

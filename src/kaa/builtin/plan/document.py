@@ -95,11 +95,6 @@ class Plan(msgspec.Struct, frozen=True):
         return any(step.covers(path) for step in self.steps)
 
 
-def is_plan(text: str) -> bool:
-    """Whether a text is meant as a plan: it has a goal and steps."""
-    return find(text) != ""
-
-
 def find(text: str) -> str:
     """The plan in a reply, without what stands before and around it; empty if there is none."""
     lines = text.strip().splitlines()

@@ -1,7 +1,7 @@
 """The hosts that the words of a command say it will connect to: registries of installers, and hosts in URLs.
 
-Only where a connection is likely: what mostly works from a cache (`cargo build`, `go test`, `npx eslint`) is not asked
-about before it runs. So are Java's tools.
+Only where a connection is likely: what mostly works from a cache (`cargo build`, `go test`, `npx eslint`, Java's tools)
+is not asked about before it runs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

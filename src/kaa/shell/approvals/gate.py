@@ -56,7 +56,7 @@ from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
 
 if TYPE_CHECKING:
-    from kaa.shell.approvals.moved_files import MovedFiles
+    from kaa.shell.approvals.moved_file_questions import MovedFileQuestions
     from kaa.shell.approvals.set_aside import FileAnswers, Outcome
 
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
@@ -114,7 +114,7 @@ class Gate:
         self._escalated: set[Escalation] = set()
         self._owner: Asker | None = None
         self._file_answers: Callable[[], FileAnswers] | None = None
-        self._made_moved_files: MovedFiles | None = None
+        self._made_moved_files: MovedFileQuestions | None = None
         self._requested: dict[str, str] = {}  # commands to ask about when they are called, with the model's reasons
         self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
 
@@ -234,11 +234,12 @@ class Gate:
         return await self._moved_files.offer_found(found)
 
     @property
-    def _moved_files(self) -> "MovedFiles":
+    def _moved_files(self) -> "MovedFileQuestions":
         if self._made_moved_files is None:
-            from kaa.shell.approvals.moved_files import MovedFiles  # lazy: few commands make such files
+            # Lazy: few commands make such files.
+            from kaa.shell.approvals.moved_file_questions import MovedFileQuestions
 
-            self._made_moved_files = MovedFiles(
+            self._made_moved_files = MovedFileQuestions(
                 self._sandbox,
                 owner=lambda: self._owner,
                 asker=lambda: self.asker,

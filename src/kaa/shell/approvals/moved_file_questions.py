@@ -17,7 +17,7 @@ from kaa.workspace.blocked import Blocked
 from kaa.workspace.moved_wording import notice_beside
 
 
-class MovedFiles:
+class MovedFileQuestions:
     """Asks the person whose files these may be, who is not always the one that is asked about calls.
 
     Args:

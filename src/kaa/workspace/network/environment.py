@@ -8,8 +8,8 @@ def proxy_environment(port: int) -> dict[str, str]:
 
     They replace what the user's own environment says, for the proxies named there cannot be reached from the sandbox.
     `ALL_PROXY` names HTTP too: with SOCKS there, pip and httpx refuse to work unless further packages are installed.
-    The JVM gets nothing: it only reads options from variables (`JAVA_TOOL_OPTIONS`) that make it print a line at each
-    start, which breaks scripts; it needs `java_proxy_options` where it is called.
+    No variable serves every JVM: `JAVA_TOOL_OPTIONS` makes it print a line at each start, which breaks scripts. Maven
+    and Gradle get `java_proxy_options` in variables of their own (`sandbox/environment.py`).
     """
     url = f"http://127.0.0.1:{port}"
     proxies = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), url)

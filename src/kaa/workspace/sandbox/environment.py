@@ -54,9 +54,8 @@ _CACHES = (
 # Maven has no variable for it, but one for its arguments (since 3.9), and one for options of its JVM, which its script
 # splits at blanks. Neither prints a line, as `JAVA_TOOL_OPTIONS` does.
 _MAVEN_ARGUMENTS, _MAVEN_OPTIONS, _MAVEN_FOLDER = "MAVEN_ARGS", "MAVEN_OPTS", "maven"
-_MAVEN_RESOLVER = (
-    "-Daether.connector.http.useSystemProperties=true",
-)  # since 3.9: else it looks for no proxy of the JVM
+# Since 3.9: else it looks for no proxy of the JVM.
+_MAVEN_RESOLVER = ("-Daether.connector.http.useSystemProperties=true",)
 _GRADLE_OPTIONS = "GRADLE_OPTS"
 _MAVEN_HOME = ".m2/repository"
 # Nobody asked for these connections, and they would be reported as blocked.
