@@ -59,7 +59,7 @@ from kaa.workspace.slot_requests import SlotRequests
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
     from kaa.workspace.network.asking import HostAsker, HostQuestions
-    from kaa.workspace.parsing import Parsed
+    from kaa.workspace.parsing import Parsed, Parser
     from kaa.workspace.protected_files import Owner
     from kaa.workspace.ripgrep import Ripgrep
     from kaa.workspace.sandbox.narrowing import Beside
@@ -127,7 +127,7 @@ class LocalWorkspace:
         self._places = places
         self._naming: Mapping[str, object] = {} if follows_links else {"real": True}
         self._files = SlotRequests(sandbox, "files")
-        self._parser = SlotRequests(sandbox, "parser")
+        self._parser: Parser | None = None  # few conversations edit what can be parsed
         self._runner = CommandRunner(sandbox, self._naming)
         sandbox.on_flood(self._runner.stop)
         self._processes = processes or ProcessTable(self._logs)
@@ -456,6 +456,8 @@ class LocalWorkspace:
     async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         """See `Workspace.write`."""
         attributes: dict[str, object] = {"executable": True} if executable else {}
+        if self._parser is not None:
+            self._parser.written(self._absolute(path), data)
         frame = await self._writing(path, data, expected, attributes, "model")
         info = parse(frame.header, _InfoReply).info
         if info is None:
@@ -645,15 +647,13 @@ class LocalWorkspace:
         blocked = self._told_by(command, errors, (), policy, failed=True) if code else ()
         return FedResult(code, output, errors, ended.timed_out, blocked)
 
-    def expect_parsing(self) -> None:
+    def expect_parsing(self, language: str, path: str, before: bytes | None) -> None:
         """See `Parsing`."""
-        self._parser.expect()
+        self._parsing().expect(language, self._absolute(path), before)
 
     async def parse(self, language: str, before: bytes | None, after: bytes) -> "Parsed | None":
         """See `Parsing`."""
-        from kaa.workspace.parsing import parse  # lazy: few conversations edit what can be parsed
-
-        return await parse(self._parser, language, before, after)
+        return await self._parsing().parse(language, before, after)
 
     def closed_program(self, script: str) -> AbstractAsyncContextManager[PipedProgram]:
         """See `ClosedPrograms`."""
@@ -677,7 +677,8 @@ class LocalWorkspace:
         await self._processes.close()
         await self._runner.close()
         self._files.close()
-        self._parser.close()
+        if self._parser is not None:
+            self._parser.close()
         await self._outside.close()
         await self.sandbox.close()
 
@@ -707,6 +708,13 @@ class LocalWorkspace:
         with contextlib.suppress(OSError):
             return self._places.output
         return None
+
+    def _parsing(self) -> "Parser":
+        if self._parser is None:
+            from kaa.workspace.parsing import Parser  # lazy, as said above
+
+            self._parser = Parser(SlotRequests(self.sandbox, "parser"))
+        return self._parser
 
     async def _environment(self, command: CommandRequest) -> dict[str, str]:
         """What a command gets, unless it asks for changes."""

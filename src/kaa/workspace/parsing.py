@@ -1,13 +1,19 @@
 """Syntax errors of texts, from a process of the hands that parses."""
 
+import asyncio
 import os
 import sys
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from kaa.workspace.channel import parse as decoded
 from kaa.workspace.slot_requests import SlotRequests
+
+# Calls that are not permitted write nothing, and nobody asks for what they would have written.
+_MOST_EXPECTED = 16
+
+_Texts: TypeAlias = tuple[str, bytes | None, bytes]  # the language, and the texts before and after
 
 
 class SyntaxFault(msgspec.Struct, frozen=True):
@@ -36,8 +42,14 @@ class Parsed(msgspec.Struct, frozen=True):
 class Parsing(Protocol):
     """Parses texts where nothing else ends if one crashes a parser. No part of `Workspace`: few have use for it."""
 
-    def expect_parsing(self) -> None:
-        """A text will be parsed soon: prepare for it, without waiting."""
+    def expect_parsing(self, language: str, path: str, before: bytes | None) -> None:
+        """What will be written to a file is to be parsed: begin with it while it is written, without waiting.
+
+        Args:
+            language: as for `parse`, which gives the answer.
+            path: the file.
+            before: what is in it; None for a new one.
+        """
         ...
 
     async def parse(self, language: str, before: bytes | None, after: bytes) -> Parsed | None:
@@ -62,10 +74,49 @@ class _Answer(msgspec.Struct, frozen=True):
     python: str = ""
 
 
-async def parse(requests: SlotRequests, language: str, before: bytes | None, after: bytes) -> Parsed | None:
-    """See `Parsing.parse`. `requests`: to a slot that parses."""
-    # PyYAML is the one parser that is not in the standard library.
-    packages = list(filter(os.path.isabs, sys.path)) if language == "yaml" else []
-    request = {"language": language, "packages": packages, **({} if before is None else {"before": len(before)})}
-    answer = decoded((await requests.call("", request, (before or b"") + after)).header, _Answer)
-    return Parsed(answer.before, answer.after, answer.python) if answer.python else None
+class Parser:
+    """Parses in one slot, and begins with what it expects as soon as that is written.
+
+    Args:
+        requests: to a slot that parses.
+    """
+
+    def __init__(self, requests: SlotRequests) -> None:
+        self._requests = requests
+        self._expected: dict[str, tuple[str, bytes | None]] = {}  # by path
+        self._begun: dict[_Texts, asyncio.Task[Parsed | None]] = {}
+
+    def expect(self, language: str, path: str, before: bytes | None) -> None:
+        """See `Parsing.expect_parsing`. `path` is absolute."""
+        self._requests.expect()
+        self._expected[path] = language, before
+        while len(self._expected) > _MOST_EXPECTED:
+            del self._expected[next(iter(self._expected))]
+
+    def written(self, path: str, after: bytes) -> None:
+        """Begin to parse what is written to a file now, if that is expected. `path` is absolute."""
+        if (expected := self._expected.pop(path, None)) is None:
+            return
+        texts = (*expected, after)
+        task = self._begun[texts] = asyncio.create_task(self._parsed(*texts))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # else it is reported as not seen
+        while len(self._begun) > _MOST_EXPECTED:
+            self._begun.pop(next(iter(self._begun))).cancel()
+
+    async def parse(self, language: str, before: bytes | None, after: bytes) -> Parsed | None:
+        """See `Parsing.parse`."""
+        begun = self._begun.pop((language, before, after), None)
+        return await (begun or self._parsed(language, before, after))
+
+    def close(self) -> None:
+        """End all work."""
+        for task in self._begun.values():
+            task.cancel()
+        self._requests.close()
+
+    async def _parsed(self, language: str, before: bytes | None, after: bytes) -> Parsed | None:
+        # PyYAML is the one parser that is not in the standard library.
+        packages = list(filter(os.path.isabs, sys.path)) if language == "yaml" else []
+        request = {"language": language, "packages": packages, **({} if before is None else {"before": len(before)})}
+        answer = decoded((await self._requests.call("", request, (before or b"") + after)).header, _Answer)
+        return Parsed(answer.before, answer.after, answer.python) if answer.python else None

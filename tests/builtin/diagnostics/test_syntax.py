@@ -2,9 +2,14 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pytest
+
 from kaa.core.tool import text_result
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.parsing import Parsed
 from tests.support.toolbox import text_of
 
 if TYPE_CHECKING:
@@ -133,29 +138,45 @@ def test_hostile_files_cost_nothing_but_their_check(at_desk: "AtDesk") -> None:
     at_desk(scene)
 
 
-def test_a_check_that_takes_too_long_does_not_hold_up_the_edit(at_desk: "AtDesk") -> None:
+@pytest.fixture
+def parsing_goes_on(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Answers of the parser wait until this is called."""
+    waits, parse = asyncio.Event(), LocalWorkspace.parse
+
+    async def late(workspace: LocalWorkspace, language: str, before: bytes | None, after: bytes) -> Parsed | None:
+        await waits.wait()
+        return await parse(workspace, language, before, after)
+
+    monkeypatch.setattr(LocalWorkspace, "parse", late)
+    return waits.set
+
+
+def test_a_check_that_takes_too_long_does_not_hold_up_the_edit(
+    at_desk: "AtDesk", parsing_goes_on: Callable[[], None]
+) -> None:
     async def scene(desk: "Desk") -> None:
         desk.seconds = 0.0
         assert await desk.edit("a.py", "(\n") == []
+        parsing_goes_on()
 
     at_desk(scene)
 
 
-def test_what_a_check_finds_too_late_is_in_the_next_result_while_it_holds(at_desk: "AtDesk") -> None:
-    async def next_result(desk: "Desk") -> str:
-        """The first result with errors of calls that edit nothing."""
-        while (result := await desk.checks.with_late(text_result("Read."), desk.workspace)) is None:
-            await asyncio.sleep(0.01)
-        return text_of(result)
-
+def test_what_a_check_finds_too_late_is_in_the_next_result_while_it_holds(
+    at_desk: "AtDesk", parsing_goes_on: Callable[[], None]
+) -> None:
     async def scene(desk: "Desk") -> None:
         desk.seconds = 0.0
-        assert await desk.edit("a.json", "(") == []
-        assert (await next_result(desk)).startswith("Read.\n\n[new error] a.json:1:1: ")
-
-        assert await desk.edit("a.json", "[(") == []
+        for name in ("a.json", "b.json", "c.json"):
+            assert await desk.edit(name, "(") == []
         (desk.root / "a.json").write_text("[]")
-        assert await desk.edit("b.json", "(") == []
-        assert "a.json" not in await next_result(desk)
+        parsing_goes_on()
+        told: list[str] = []
+        while "c.json" not in "".join(told):  # which is parsed last
+            if (result := await desk.checks.with_late(text_result("Read."), desk.workspace)) is not None:
+                told.append(text_of(result))
+            await asyncio.sleep(0.01)
+        assert told[0].startswith("Read.\n\n[new error] b.json:1:1: ")
+        assert "a.json" not in "".join(told)
 
     at_desk(scene)

@@ -14,12 +14,11 @@ from kaa.builtin.diagnostics.language_server import ProjectServer
 from kaa.builtin.diagnostics.problems import MARK, Problem, lines_of
 from kaa.builtin.diagnostics.ruff import ruff_problems
 from kaa.builtin.diagnostics.server_pool import ServerPool, find_problems
-from kaa.builtin.diagnostics.syntax import syntax_problems
+from kaa.builtin.diagnostics.syntax import expect_syntax_problems, syntax_problems
 from kaa.components.plugins.lsp import LanguageServer
 from kaa.core.messages import TextContent, ToolCall
 from kaa.core.tool import ToolResult
 from kaa.host.log import LOG
-from kaa.workspace.parsing import Parsing
 from kaa.workspace.protocol import Workspace
 
 # Calls that were not permitted have no end.
@@ -63,9 +62,9 @@ class Checks:
         paths = [path for path in paths_of(call) if path not in patched]
         if not paths:
             return
-        if isinstance(workspace, Parsing):
-            workspace.expect_parsing()
         files = {path: await content_of(path, workspace) for path in paths}
+        for path, found in files.items():
+            expect_syntax_problems(path, found, workspace)
         self._before[caller, call.id] = files
         while len(self._before) > _MOST_WAITING:
             del self._before[next(iter(self._before))]

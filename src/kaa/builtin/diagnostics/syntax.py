@@ -41,6 +41,19 @@ def language_of(edit: Edit) -> str | None:
     return "python" if interpreter == "python" else "bash" if interpreter in ("bash", "sh") else None
 
 
+def expect_syntax_problems(path: str, before: tuple[str, bytes] | None, workspace: Workspace) -> None:
+    """A call is about to change a file: have what it writes parsed meanwhile.
+
+    Args:
+        path: the file, as the call names it.
+        before: its absolute path and what is in it; None for a new one.
+    """
+    named, content = before or (path, None)
+    language = language_of(Edit(named, path, content, content or b""))
+    if language is not None and isinstance(workspace, Parsing):
+        workspace.expect_parsing(language, named, content)
+
+
 async def syntax_problems(edit: Edit, workspace: Workspace, confined: Callable[[], Workspace]) -> list[Problem]:
     """The syntax errors that an edit made; none where no process can be run.
 

@@ -9,10 +9,12 @@ from __future__ import annotations  # for older versions of Python
 import contextlib
 import importlib
 import json
+import math
 import os
 import re
 import resource
 import sys
+import time
 import warnings
 from typing import Any, Dict  # noqa: UP035 - older versions of Python have no other
 
@@ -52,9 +54,10 @@ def load(language: str) -> None:
 
 
 def limit() -> None:
-    """Bound what this process may use."""
+    """Bound what this process may use, for one text or for another one."""
     with contextlib.suppress(ValueError, OSError):  # not every system knows these limits
-        resource.setrlimit(resource.RLIMIT_CPU, (_MAX_CPU_SECONDS, _MAX_CPU_SECONDS))
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time()) + _MAX_CPU_SECONDS, most))
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     warnings.simplefilter("ignore")
 
