@@ -8,7 +8,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from kaa.hands.policy import PROTECTED_GIT_NAMES, TEMPORARY, Policy
@@ -324,8 +324,11 @@ class Denials:
 
     def _own_code(self, path: str, root: str) -> Iterator[str]:
         """What kaa runs from, or obeys, in a writable directory and with this path."""
-        places = (os.path.realpath(place) for place in self._policy.executed)
-        return (place for place in places if place != root and _is_below(place, root) and _is_below(path, place))
+        return (
+            place
+            for place in _real_paths(self._policy.executed)
+            if place != root and _is_below(place, root) and _is_below(path, place)
+        )
 
     def _paths(self, name: str, places: Sequence[str]) -> list[str]:
         """What a program may mean by a name."""
@@ -340,6 +343,12 @@ class Denials:
             while cwd != self._root and _is_below(cwd, self._root) and not os.path.lexists(os.path.join(cwd, ".git")):
                 cwd = os.path.dirname(cwd)
         return os.path.normpath(os.path.join(cwd, path))
+
+
+@lru_cache(maxsize=4)
+def _real_paths(executed: tuple[str, ...]) -> tuple[str, ...]:
+    """What kaa was started from; a link that leads elsewhere since then changes nothing of that."""
+    return tuple(map(os.path.realpath, executed))
 
 
 def _is_below(path: str, directory: str) -> bool:
