@@ -17,7 +17,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
         completion_check: before a run ends, is what was edited executed? `light`: only declared commands are run;
             `auto`: as the model needs it.
         briefing: the model is told at the start what there is in the project and on the machine, and how much is left.
-        briefing_wait_ms: how long the first result of a tool waits for that.
+        briefing_wait_ms: how long the first result of a tool waits for that; it comes with a later one otherwise.
         loop_detection: calls that lead nowhere are told to the model, then to the user, and stopped.
         result_masking: old results of tools are replaced by a line before anything is summarized.
         masking_turns: the results of so many replies, the newest ones, are not old.
@@ -33,7 +33,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
 
     completion_check: Literal["auto", "full", "light", "off"] = "auto"
     briefing: bool = True
-    briefing_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=30_000)] = 400
+    briefing_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=30_000)] = 0
     loop_detection: bool = True
     result_masking: bool = True
     masking_turns: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 8

@@ -33,7 +33,6 @@ _MORE_CODE = (
     "kaa.workspace.sandbox.outside_services",
     "kaa.hands.confinement.failed_connections",
     "kaa.workspace.network.listening",
-    "kaa.builtin.briefing.gathering",
     "kaa.builtin.completion_check.proof",
     "kaa.shell.compaction.shortening",
 )
