@@ -2725,6 +2725,92 @@ def test_what_links_under_protected_names_lead_to_is_guarded(project: Path, star
     assert (project / "AGENTS.md").read_text() == (project / "tools" / "build" / "run").read_text() == "evil"
 
 
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        (".husky/pre-commit", "scripts/check"),
+        (".vscode/setup.sh", "scripts/check"),
+        (".devcontainer/scripts", "scripts"),
+        (".claude/hooks/before/check.sh", "scripts/check"),
+        (".opencode/plugins/mine", "scripts"),
+    ],
+)
+def test_whatever_links_under_protected_names_execute_is_guarded(
+    project: Path, start: Callable[..., Brain], link: str, target: str
+) -> None:
+    (project / "scripts").mkdir()
+    (project / "scripts" / "check").write_text("mine")
+    (project / link).parent.mkdir(parents=True)
+    (project / link).symlink_to(project / target)
+    brain = start()
+
+    _write(project / "scripts" / "check", "evil")
+
+    (finding,) = brain.ask("check")["findings"]
+    assert finding["path"] == str(project / "scripts" / "check")
+    assert f"; {link} leads to it; what was there before is back" in finding["why"]
+    assert (project / "scripts" / "check").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        (".devcontainer/package.json", "file"),
+        (".devcontainer/Makefile", "file"),
+        (".devcontainer/requirements-dev.txt", "file"),
+        (".claude/logo.png", "file"),
+        (".devcontainer/src", "tree"),
+        (".claude/skills/build", "tree"),
+        (".claude/skills/build/run.py", "file"),
+    ],
+)
+def test_manifests_and_data_behind_links_under_protected_names_stay(
+    project: Path, start: Callable[..., Brain], link: str, target: str
+) -> None:
+    (project / "tree").mkdir()
+    (project / "file").write_text("mine")
+    (project / link).parent.mkdir(parents=True)
+    (project / link).symlink_to(project / target)
+    brain = start()
+
+    _write(project / "file", "changed")
+    _write(project / "tree" / "new", "changed")
+
+    assert brain.check() == {}
+
+
+def test_links_on_the_way_to_what_is_executed_are_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    (project / ".husky").mkdir()
+    (project / ".husky" / "pre-commit").symlink_to("../scripts/check")
+    (project / "tools").mkdir()
+    (project / "scripts").symlink_to("tools")
+    (project / "tools" / "check").symlink_to("real")
+    (project / "tools" / "real").write_text("mine")
+    brain = start()
+
+    (project / "scripts").unlink()
+    _write(project / "scripts", "evil")
+    (project / "tools" / "check").unlink()
+    _write(project / "tools" / "check", "evil")
+
+    assert sorted(brain.check()) == ["scripts", "tools/check"]
+
+
+def test_what_a_link_leads_to_in_a_directory_that_is_not_watched_is_guarded(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    (project / "node_modules" / "a" / "b").mkdir(parents=True)
+    (project / "node_modules" / "a" / "b" / "run").write_text("mine")
+    (project / ".husky").mkdir()
+    (project / ".husky" / "pre-push").symlink_to("../node_modules/a/b/run")
+    brain = start()
+
+    _write(project / "new", "evil")
+    (project / "new").rename(project / "node_modules" / "a" / "b" / "run")
+
+    assert list(brain.check()) == ["node_modules/a/b/run"]
+
+
 def test_links_of_commands_under_protected_names_guard_nothing(project: Path, start: Callable[..., Brain]) -> None:
     (project / "sub").mkdir()
     brain = start()

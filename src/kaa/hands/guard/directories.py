@@ -179,10 +179,12 @@ class GuardedDirectories:
                 self._to_look_into.append(linked)
         return True
 
-    def add_named(self, path: str) -> bool:
-        """Guard what is at an absolute path from now on, if it is not guarded and there is room."""
-        folded = path.casefold()
+    def add_named(self, subject: Subject) -> bool:
+        """Guard what is at a name from now on, if it is not guarded and there is room."""
+        folded, directory = subject.path.casefold(), subject.directory
         if folded in self.named or len(self.named) >= _MAX_NAMED:
+            return False
+        if directory.path and not directory.is_watched and not self.link(directory._replace(path=""), [directory.path]):
             return False
         self.named |= {folded}
         return True

@@ -2,46 +2,129 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kaa.hands.below import RootDirectory, is_below
 from kaa.hands.guard.items import Items
 from kaa.hands.guard.subjects import Directory, Subject
 
-# Entries of protected directories that execute, or have what does. Others (`.devcontainer/package.json`) may lead to
-# ordinary files of the project, which commands work on.
-_EXECUTED = frozenset(
+_MAX_LINKS = 40  # on one way, as in the kernel
+# Entries of these may lead to what commands work on: an agent executes them only where its user asks for that.
+_ON_REQUEST = frozenset(("agents", "commands", "prompts", "rules", "skills", "workflows"))
+_TEXTS = (".md", ".mdc")  # `.clinerules -> AGENTS.md`: a text for agents, which commands may write
+# What else may lead to ordinary files of the project (`.devcontainer/package.json`), in lower case: manifests and data,
+# which nobody executes because a directory is opened. All others count as executed.
+_DATA_ENDINGS = (
+    *(*_TEXTS, ".rst", ".adoc", ".txt", ".lock", ".sum", ".csv", ".tsv", ".parquet", ".db", ".sqlite", ".log", ".pdf"),
+    *(".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".ttf", ".woff", ".woff2", ".mp3", ".mp4", ".wav"),
+    *(".css", ".html", ".d.ts", ".example", ".sample", ".pem", ".crt"),
+)
+_MANIFESTS = frozenset(
     (
-        *("agents", "commands", "extensions", "hooks", "modes", "plugins", "prompts", "rules", "skills", "workflows"),
-        *("config.json", "config.toml", "devcontainer.json", "hooks.json", "launch.json", "mcp.json", "settings.json"),
-        *("settings.local.json", "tasks.json"),
+        *("package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml"),
+        *("tsconfig.json", "jsconfig.json", "deno.json", "composer.json", "pyproject.toml", "setup.py", "setup.cfg"),
+        *("pipfile", "environment.yml", "environment.yaml", "gemfile", "go.mod", "go.work", "cargo.toml", "pom.xml"),
+        *("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "mix.exs", "rebar.config"),
+        *("makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", ".dockerignore", ".gitignore"),
+        *(".gitattributes", ".editorconfig", ".env", ".nvmrc", ".node-version", ".python-version", ".ruby-version"),
+        *(".tool-versions", "license", "readme", "changelog", "version"),
     )
 )
-_TEXTS = (".md", ".mdc")  # `.claude/CLAUDE.md -> ../AGENTS.md`: a text for agents, which commands may write
+_DATA_DIRECTORIES = frozenset(
+    (
+        *("app", "apps", "assets", "build", "data", "dist", "doc", "docs", "examples", "fixtures", "images", "include"),
+        *("node_modules", "out", "packages", "project", "public", "resources", "src", "static", "target", "test"),
+        *("tests", "web", "workspace"),
+    )
+)
 
 
-def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory]) -> Iterator[Subject]:
-    """What protected names and what executes in protected directories lead to, as far as commands can write it.
+class LedTo(NamedTuple):
+    """What a link leads to. `link`: the path of the link, below the writable directory in which it is."""
 
-    `sub/.envrc -> ../conf/envrc` and `.claude/skills -> ../ai/skills` count. Links further below do not: with
-    `.claude/skills/build -> ../../tools/build`, the link would keep commands from working on a part of the project.
+    subject: Subject
+    link: str
+
+
+def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_to_it: str = "") -> Iterator[LedTo]:
+    """What links at and below a protected name lead to, as far as commands can write it, with the links on the way.
+
+    `sub/.envrc -> ../conf/envrc`, `.husky/pre-commit -> ../scripts/check` and `.claude/skills -> ../ai/skills` count.
+    Manifests and data do not, nor `.claude/skills/build -> ../../tools/build`: the link would keep commands from working
+    on a part of the project.
 
     Args:
         subject: the protected name.
         items: what is at the name.
         roots: the writable directories.
+        link_to_it: if only a link makes the name protected, the path of that link.
     """
     for path, item in items.items():
-        if not item.is_link or (path and path not in _EXECUTED):
+        if not item.is_link:
             continue
+        shown = os.path.join(subject.directory.path, subject.name, path).rstrip("/")
+        *above, name = path.split("/")
+        if not _ON_REQUEST.isdisjoint((*link_to_it.split("/"), *((subject.name, *above) if path else ()))):
+            continue
+        link = os.path.join(subject.path, path).rstrip("/")
+        if name and _is_data(name, link):
+            continue
+        for place in _executed_on_way(link, subject.path):
+            for root in roots:
+                if (below := _below(place, root)) is not None:
+                    yield LedTo(below, shown)
+
+
+def _executed_on_way(link: str, protected: str) -> Sequence[str]:
+    """The links between a link below a protected name and what it leads to, and that; nothing if commands write that."""
+    way = _way(link)
+    end = way[-1] if way else ""
+    if not end or end.endswith(_TEXTS) or is_below(protected, end) or is_below(end, protected):
+        return ()
+    return [place for place in way if not is_below(place, protected)]
+
+
+def _is_data(name: str, link: str) -> bool:
+    folded = name.casefold()
+    if folded in _MANIFESTS or folded.endswith(_DATA_ENDINGS):
+        return True
+    return folded in _DATA_DIRECTORIES and os.path.isdir(link)
+
+
+def _way(link: str) -> Sequence[str]:
+    """The paths of all links behind one, each without links above it, and of what is at the end; nothing in a circle.
+
+    A command can exchange each of them.
+    """
+    at, remaining, found, links = os.path.realpath(os.path.dirname(link)), [os.path.basename(link)], list[str](), 0
+    while remaining:
+        name = remaining.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            at = os.path.dirname(at)
+            continue
+        path = os.path.join(at, name)
         try:
-            target = os.path.realpath(os.path.join(subject.path, path).rstrip("/"))
-        except OSError:  # Python 3.11 raises if a link is exchanged meanwhile
+            target = os.readlink(path)
+        except OSError:  # no link, or nothing is there
+            at = path
             continue
-        if target.endswith(_TEXTS) or is_below(subject.path, target) or is_below(target, subject.path):
-            continue
-        for root in roots:
-            top = os.path.realpath(root.path)
-            if target != top and is_below(target, top):
-                above, _, name = target[len(top) :].lstrip("/").rpartition("/")
-                if ".git" not in above.split("/"):
-                    yield Subject(Directory(root, above), name)
+        links += 1
+        if links > _MAX_LINKS:
+            return ()
+        if links > 1:
+            found.append(path)
+        if target.startswith("/"):
+            at = "/"
+        remaining.extend(reversed(target.split("/")))
+    return [*found, at]
+
+
+def _below(path: str, root: RootDirectory) -> Subject | None:
+    """What is at a path without links, if that is below a writable directory and in no repository."""
+    top = os.path.realpath(root.path)
+    if path == top or not is_below(path, top):
+        return None
+    above, _, name = path[len(top) :].lstrip("/").rpartition("/")
+    return None if ".git" in above.split("/") else Subject(Directory(root, above), name)

@@ -72,6 +72,7 @@ class Guard:
         self.unheld = False
         self._unchecked: dict[str, None] = {}
         self._left_in_place: set[str] = set()  # paths of new directories that are too many
+        self._links_to: dict[Subject, str] = {}  # paths of the user's links that make a name a guarded one
         self._expected: list[str] = []
         self._users_files = users_files or UsersFiles(None)
         self._on_look = on_look
@@ -418,9 +419,12 @@ class Guard:
 
     def _follow(self, subject: Subject, items: Items) -> None:
         """Guard what the user's own links at a protected name lead to."""
-        for target in led_to(subject, items, self._directories.roots):
-            if self._directories.add_named(target.path):
+        for target, link in led_to(subject, items, self._directories.roots, self._links_to.get(subject, "")):
+            if self._directories.add_named(target):
+                self._links_to[target] = link
                 self._inspect(target)
+            elif target.path.casefold() not in self._directories.named:
+                self._unchecked[target.path] = None
 
     def _put_back_lost(self, subject: Subject, directory: int, before: Items, items: Items) -> None:
         """Put back what a worktree of the user's cannot do without; commands may remove all of their own."""
@@ -535,6 +539,8 @@ class Guard:
         absolute = os.path.join(subject.path, path).rstrip("/")
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         why, kind = item.reason, "git" if item.dangers == UNWANTED_REPOSITORY else "protected"
+        if (link := self._links_to.get(subject)) is not None:
+            why += f"; {link} leads to it"
         moved, kept = subject.path if look.is_emptied else absolute, ""
         if item.is_unread and former is not None and former.is_unread:  # perhaps the user's own
             self._baseline.accept(subject, path, item)
