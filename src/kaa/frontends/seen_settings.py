@@ -1,12 +1,13 @@
 """Asks about settings of the user that lead into a project, before kaa obeys them."""
 
-import difflib
 import sys
 from collections.abc import Sequence
+from itertools import islice
 
 from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
 from kaa.host.linked_settings import Unseen, note_seen
+from kaa.shell.trust.difference import unified
 from kaa.tui.sanitize import sanitize
 
 _MOST_LINES = 2_000  # somebody looks at all of them
@@ -15,10 +16,10 @@ _MOST_LINES = 2_000  # somebody looks at all of them
 def ask_about(files: Sequence[Unseen]) -> None:
     """Show each file and ask whether it is the user's. What gets no yes is refused where it is read."""
     for one in files:
-        before, now = (one.before or "").splitlines(), one.now.splitlines()
-        lines = [*difflib.unified_diff(before, now, "as you saw it", "now", lineterm="")] if before else now
+        before = one.before or ""
+        lines = [*islice(unified(before, one.now, ("as you saw it", "now")), _MOST_LINES + 1)] if before else one.now.split("\n")
         if len(lines) > _MOST_LINES:
-            told = f"{one.path} differs in {len(lines)} lines, too many to be looked at. Put a copy of it in its place."
+            told = f"{one.path} differs in more than {_MOST_LINES} lines, too many to be looked at. Put a copy of it in its place."
             deliver(sys.stderr, f"{sanitize(told)}\n")
             continue
         about = "changed" if before else "not seen yet"

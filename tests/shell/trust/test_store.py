@@ -94,7 +94,7 @@ def test_kind_and_executable_bit_are_a_change(store: TrustStore) -> None:
     assert state.difference.diff.splitlines() == [".kaa/a: can be executed now", ".kaa/b: was a file, is a link"]
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * 300_000, b"y\n" * 50_000])
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * 300_000])
 def test_what_cannot_be_compared_is_still_named(store: TrustStore, content: bytes) -> None:
     store.trust(configuration(a=content))
 
@@ -105,14 +105,50 @@ def test_what_cannot_be_compared_is_still_named(store: TrustStore, content: byte
     assert state.difference.diff.startswith(".kaa/a: ")
 
 
-def test_a_long_difference_is_cut(store: TrustStore) -> None:
-    store.trust(configuration(a="old\n" * 900))
+def test_a_long_difference_is_shown_as_a_whole(store: TrustStore) -> None:
+    store.trust(configuration(a="same\n" + "old\n" * 1_500 + "end\n"))
 
-    state = store.state(configuration(a="new\n" * 900))
+    state = store.state(configuration(a="same\n" + "new\n" * 1_500 + "evil\nend\n"))
 
     assert isinstance(state, Changed)
-    assert len(state.difference.diff.splitlines()) == 401
-    assert "more lines of .kaa/a differ" in state.difference.diff
+    lines = state.difference.diff.splitlines()
+    assert lines[2] == "@@ -2,1500 +2,1501 @@"
+    assert (lines.count("-old"), lines.count("+new"), lines[-1]) == (1_500, 1_500, "+evil")
+
+
+@pytest.mark.parametrize("content", [b"# coding: latin-1\n# \xe4\nevil\n", b"y = 1\n" * 50_000 + b"evil\n"])
+def test_what_cannot_be_compared_is_shown_as_it_is_now(store: TrustStore, content: bytes) -> None:
+    store.trust(configuration(a=content.replace(b"evil\n", b"")))
+
+    state = store.state(configuration(a=content))
+
+    assert isinstance(state, Changed)
+    lines = state.difference.diff.splitlines()
+    assert any(".kaa/a: there is no text to compare it with: all of it as it is now" in line for line in lines)
+    assert "+evil" in lines or lines[0].startswith("Not all that differs is shown here")
+
+
+def test_what_is_left_out_of_a_long_difference_is_said_first(store: TrustStore) -> None:
+    store.trust(configuration(a="1\n"))
+
+    state = store.state(configuration(a="new\n" * 30_000))
+
+    assert isinstance(state, Changed)
+    lines = state.difference.diff.splitlines()
+    assert lines[0].startswith("Not all that differs is shown here: it is too much.")
+    assert lines[-1] == "… 20004 more lines of .kaa/a differ"
+
+
+def test_many_long_files_are_compared_in_a_moment(store: TrustStore) -> None:
+    names = [f"f{number:04}" for number in range(1_500)]
+    store.trust(configuration(**dict.fromkeys(names, "old\n" * 100)))
+
+    state = store.state(configuration(**dict.fromkeys(names, "new\n" * 100)))
+
+    assert isinstance(state, Changed)
+    lines = state.difference.diff.splitlines()
+    assert len(lines) < 12_000
+    assert lines[-1].endswith("and those behind it by name")
 
 
 def test_a_long_difference_hides_no_other_one(store: TrustStore) -> None:

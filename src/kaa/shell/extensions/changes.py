@@ -36,8 +36,8 @@ def _file(top: Path, name: str) -> ConfigurationFile:
     if status.st_size > _MAX_COMPARED_BYTES:
         import hashlib  # lazy, as in `digest`
 
-        with path.open("rb") as content:  # not UTF-8, thus never shown
-            data = b"\xff" + hashlib.file_digest(content, "sha256").digest()
+        with path.open("rb") as content:  # not text, thus never shown
+            data = b"\0" + hashlib.file_digest(content, "sha256").digest()
     else:
         data = read_regular(path)
     return ConfigurationFile(name, "file", data, bool(status.st_mode & 0o100))

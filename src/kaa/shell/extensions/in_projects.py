@@ -154,7 +154,7 @@ class ExtensionsInProjects:
         """
         store = TrustStore(self._home)
         async with self._asking:
-            state = store.state(files)
+            state = await asyncio.to_thread(store.state, files)
             if isinstance(state, Trusted):
                 return
             remedy = "kaa asks in the terminal at the next start, and after /reload"

@@ -290,11 +290,9 @@ class Approvals:
 
 def difference(before: ToolInfo, after: ToolInfo) -> str:
     """How a tool changed, as a diff of what the model reads."""
-    import difflib  # lazy: servers seldom change what they offer
+    from kaa.shell.trust.difference import unified  # lazy: servers seldom change what they offer
 
-    lines = difflib.unified_diff(
-        _described(before).splitlines(), _described(after).splitlines(), "before", "now", lineterm="", n=2
-    )
+    lines = unified(_described(before), _described(after), ("before", "now"))
     return "\n".join(lines) or "Its texts are the same to the eye, but not what the server sent."
 
 

@@ -1,6 +1,7 @@
 """What changed in a project's configuration and instructions since the user trusted them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Literal
 
 import msgspec
@@ -8,10 +9,14 @@ import msgspec
 from kaa.shell.trust.configuration import ConfigurationFile
 
 _CONTEXT_LINES = 3
-# What a person reads before saying yes, and what is compared in no time.
-_MAX_LINES = 400
-_LEAST_LINES = 20
+# What a person can look at in pages before saying yes. A project's configuration has 2 MiB at most, an extension more. Painting them takes a second.
+_MAX_LINES = 10_000
+_MAX_CHARACTERS = 1024 * 1024
+# What is compared in a moment (2,000 lines: 50 ms at worst); of more, everything that is not at both ends is shown.
 _MAX_COMPARED_LINES = 2_000
+_MAX_COMPARED_CHARACTERS = 1024 * 1024
+_MAX_COMPARED_LINES_OF_ALL = 40_000
+_LEAST_LINES = 20
 
 
 class KnownFile(msgspec.Struct, rename="camel", frozen=True):
@@ -24,7 +29,7 @@ class KnownFile(msgspec.Struct, rename="camel", frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """What changed, by path. `diff`: unified diffs of what was kept, at most 400 lines in all.
+    """What changed, by path. `diff`: unified diffs, or the whole text where nothing can be compared with it.
 
     Names and texts are the project's: for a terminal they have to be sanitized.
     """
@@ -48,41 +53,123 @@ def difference(before: dict[str, KnownFile], after: tuple[ConfigurationFile, ...
     changed = tuple(path for path, file in now.items() if path in before and not same(before[path], file))
     added = tuple(path for path in now if path not in before)
     removed = tuple(path for path in before if path not in now)
-    lines: list[str] = []
     paths = (*sorted((*changed, *removed)), *sorted(added))
-    most = max(_MAX_LINES // max(len(paths), 1), _LEAST_LINES)  # of each: a long one hides no other one
-    for path in paths:
-        of_file = list(_compared(path, before.get(path), now.get(path)))
-        lines += of_file[:most]
-        if len(of_file) > most:
-            lines.append(f"… {len(of_file) - most} more lines of {path} differ")
-    return Difference(added, removed, changed, "\n".join(lines))
+    room, shown = _Room(len(paths)), list[str]()
+    for number, path in enumerate(paths):
+        if room.is_used_up:
+            room.is_cut = True
+            shown.append(f"… {len(paths) - number} more files differ, {path} and those behind it by name")
+            break
+        shown += room.fitting(path, _compared(path, before.get(path), now.get(path), room))
+    if room.is_cut:
+        shown.insert(0, "Not all that differs is shown here: it is too much. Lines that begin with … say what is left out.")
+    return Difference(added, removed, changed, "\n".join(shown))
 
 
 def same(before: KnownFile, after: ConfigurationFile) -> bool:
     """Whether a file is what it was."""
-    one, other = before, known(after)
-    return (one.kind, one.sha256, one.executable) == (other.kind, other.sha256, other.executable)
+    import hashlib  # lazy, as above
+
+    if (before.kind, before.executable) != (after.kind, after.executable):
+        return False
+    return before.sha256 == hashlib.sha256(after.data).hexdigest()
 
 
-def _compared(path: str, before: KnownFile | None, after: ConfigurationFile | None) -> Iterator[str]:
+def unified(old: str, new: str, names: tuple[str, str], compares: bool = True) -> Iterator[str]:
+    """A unified diff of two texts, in a moment. What would take longer is shown as gone and come.
+
+    Args:
+        old: the text before.
+        new: the text now.
+        names: of both, for the first two lines.
+        compares: whether to look for lines that both have; else only those at their ends are left out.
+    """
     import difflib  # lazy: seldom needed
 
-    if before is not None and after is not None:
+    if len(old) + len(new) <= _MAX_COMPARED_CHARACTERS:
+        old_lines, new_lines = _lines(old), _lines(new)
+        if compares and len(old_lines) + len(new_lines) <= _MAX_COMPARED_LINES:
+            yield from difflib.unified_diff(old_lines, new_lines, *names, n=_CONTEXT_LINES, lineterm="")
+            return
+        start = _equal_lines(zip(old_lines, new_lines, strict=False))
+        end = _equal_lines(zip(reversed(old_lines[start:]), reversed(new_lines[start:]), strict=False))
+        gone, come = old_lines[start : len(old_lines) - end], new_lines[start : len(new_lines) - end]
+        if not gone and not come:
+            return
+    else:
+        start, gone, come = 0, _first_lines(old), _first_lines(new)
+    yield from (f"--- {names[0]}", f"+++ {names[1]}")
+    yield f"@@ -{start + bool(gone)},{len(gone)} +{start + bool(come)},{len(come)} @@"
+    yield from (f"-{line}" for line in gone)
+    yield from (f"+{line}" for line in come)
+
+
+class _Room:
+    """How much of a difference is shown: a long file hides no other one.
+
+    Args:
+        files: how many differ.
+    """
+
+    def __init__(self, files: int) -> None:
+        self._lines_of_each = max(_MAX_LINES // max(files, 1), _LEAST_LINES)
+        self._characters_of_each = max(_MAX_CHARACTERS // max(files, 1), _LEAST_LINES * 100)
+        self._lines, self._characters = 0, 0  # that are shown
+        self._spare_lines, self._spare_characters = 0, 0
+        self._compared = 0
+        self.is_cut = False
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether no other file can be shown."""
+        return self._lines >= _MAX_LINES or self._characters >= _MAX_CHARACTERS
+
+    def compares(self, lines: int) -> bool:
+        """Whether so many more lines can be compared, of all files."""
+        self._compared += lines
+        return self._compared <= _MAX_COMPARED_LINES_OF_ALL
+
+    def fitting(self, path: str, lines: Iterable[str]) -> Iterator[str]:
+        """The first lines of a file's difference, and how many more there are. What one file leaves serves the next."""
+        self._spare_lines += self._lines_of_each
+        self._spare_characters += self._characters_of_each
+        left_out = 0
+        for line in lines:
+            if left_out or not self._spare_lines or len(line) > self._spare_characters:
+                left_out += 1
+                continue
+            self._spare_lines, self._lines = self._spare_lines - 1, self._lines + 1
+            self._spare_characters -= len(line)
+            self._characters += len(line)
+            yield line
+        if left_out:
+            self.is_cut = True
+            yield f"… {left_out} more lines of {path} differ"
+
+
+def _compared(path: str, before: KnownFile | None, after: ConfigurationFile | None, room: _Room) -> Iterator[str]:
+    if before is not None and after is not None and (before.kind, before.executable) != (after.kind, after.executable):
         if before.kind != after.kind:
             yield f"{path}: was a {before.kind}, is a {after.kind}"
         if before.executable != after.executable:
             yield f"{path}: {'can be executed now' if after.executable else 'can no longer be executed'}"
-    old, new = before.text if before else "", _text(after) if after else ""
-    if old is None or new is None:
-        yield f"{path}: too long to compare, or not text"
-        return
-    old_lines, new_lines = _lines(old), _lines(new)
-    if len(old_lines) + len(new_lines) > _MAX_COMPARED_LINES:
-        yield f"{path}: {len(old_lines)} lines before, {len(new_lines)} now, too many to be compared"
-        return
+        if before.sha256 == known(after).sha256:
+            return
     names = (path if before else "/dev/null", path if after else "/dev/null")
-    yield from difflib.unified_diff(old_lines, new_lines, *names, n=_CONTEXT_LINES, lineterm="")
+    new = _shown_text(after) if after else ""
+    if new is None:
+        yield f"{path}: its content is not text, or too long to be shown"
+        return
+    old = before.text if before else ""
+    if old is None:
+        yield f"{path}: there is no text to compare it with: all of it as it is now"
+        old = ""
+    compares = room.compares(old.count("\n") + new.count("\n"))
+    yield from unified(old, new, names, compares)
+
+
+def _equal_lines(pairs: Iterable[tuple[str, str]]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _lines(text: str) -> list[str]:
@@ -90,8 +177,21 @@ def _lines(text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
+def _first_lines(text: str) -> list[str]:
+    """As many lines as can be shown, and the rest as one."""
+    return text.split("\n", _MAX_LINES) if text else []
+
+
 def _text(file: ConfigurationFile) -> str | None:
+    """The content, to be kept; None if it is too long for that, or no text."""
+    if len(file.data) > _MAX_COMPARED_CHARACTERS:
+        return None
     try:
         return file.data.decode("utf-8")
     except UnicodeDecodeError:
         return None
+
+
+def _shown_text(file: ConfigurationFile) -> str | None:
+    """The content with what is no UTF-8 as `\\x..`; None if it has null bytes, as programs and pictures have."""
+    return None if b"\0" in file.data else file.data.decode("utf-8", "backslashreplace")
