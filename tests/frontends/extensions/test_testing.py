@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kaa.cli import run
+from kaa.workspace.places import Places
 from tests.support.extension_sources import MANIFEST, PYTHON, write
 from tests.support.process_host import write_extension
 
@@ -44,6 +45,24 @@ def test_a_name_of_kaa_s_own_is_taken(project: Path, capsys: pytest.CaptureFixtu
     assert run(["ext", "test", "own.py"]) == 1
 
     assert f"a {kind} named {name!r} is already registered by kaa.builtin" in capsys.readouterr().err
+
+
+def test_a_name_tests_what_the_user_approved_and_a_path_what_is_there(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(project / "app" / "own", {"__init__.py": PYTHON, "test_own.py": "def test_own(): open('made', 'w')"})
+    (project / "home" / "extensions").mkdir(parents=True)
+    (project / "home" / "extensions" / "own").symlink_to(folder)
+    assert Places.of(os.environ, os.path.expanduser("~"), str(project / "app")).caches  # kaa ran there
+
+    assert run(["ext", "test", "own"]) == 1
+    assert f"as it is: kaa asks in the terminal at the next start, and after /reload; `kaa ext test {folder}`" in (
+        capfd.readouterr().err
+    )
+    assert not (folder / "made").exists()
+
+    assert run(["ext", "test", str(folder)]) == 0
+    assert (folder / "made").exists()
 
 
 def test_a_test_file_beside_the_extension_is_run(project: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,16 +4,20 @@ import argparse
 import asyncio
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path, PurePath
 
-from kaa.ext.errors import ExtensionError
+from kaa.ext.asking import NOBODY
+from kaa.ext.errors import ExtensionError, UnapprovedError
+from kaa.ext.places import ExtensionId, kind_of
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import printable
 from kaa.shell.extensions.candidate import examine
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
+from kaa.shell.extensions.in_projects import ExtensionsInProjects
 from kaa.shell.extensions.installed import InstalledExtensions
 from kaa.shell.extensions.trial import try_extensions
 from kaa.shell.home import Home, expanded
@@ -44,20 +48,45 @@ def run_test(parsed: argparse.Namespace, home: Home) -> int:
 
 
 def _place(given: str, directory: str, home: Home) -> Path:
-    """The extension that is meant: a path, or the name of an installed one.
+    """The extension that is meant: a path, or the name of an installed one, as the user approved it.
 
     Raises:
         InstallationError: there is neither.
+        ExtensionError: commands of the model could have changed the installed one since it was approved.
     """
     path = Path(os.path.abspath(Path(directory, expanded(given))))
-    if path.exists():
-        return path
-    if os.sep in given:
+    extensions = InstalledExtensions(home)
+    try:
+        installed = None if os.sep in given else extensions.get(given)
+    except UnknownNameError:
+        installed = None
+        if not path.exists():
+            raise
+    if installed is not None:  # also if the project has something of that name
+        if installed.path is None:
+            raise InstallationError(extensions.problems(installed)[0])
+        return _as_approved(installed.path, home)
+    if not path.exists():
         raise UnknownNameError(f"{path} does not exist")
-    installed = InstalledExtensions(home).get(given)
-    if installed.path is None:
-        raise InstallationError(InstalledExtensions(home).problems(installed)[0])
-    return installed.path
+    return path
+
+
+def _as_approved(path: Path, home: Home) -> Path:
+    """What a session would load of an installed extension: a copy of it if it is in Python, and commands can write it.
+
+    A path on the command line is a yes to what is there now, as with `-e`; a name is none.
+
+    Raises:
+        ExtensionError: it is not approved as it is.
+    """
+    decides = ExtensionsInProjects(home, os.environ, NOBODY)
+    source = decides.source(ExtensionId.at(path, home.extensions), is_given=False, may_ask=False)
+    try:
+        copy = asyncio.run(source)
+    except UnapprovedError as error:
+        tested = f"`kaa ext test {shlex.quote(os.path.realpath(path))}` tests it as it is now"
+        raise ExtensionError(f"{error}; {tested}") from error
+    return copy if kind_of(path) == "python" else path
 
 
 def _tried(path: Path, directory: str, home: Home) -> int:
