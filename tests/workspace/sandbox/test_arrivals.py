@@ -261,6 +261,27 @@ def test_a_new_link_to_a_secret_leads_nowhere(folder: Path) -> None:
     play(folder, scenario)
 
 
+def test_what_a_new_link_makes_a_secret_is_hidden(folder: Path) -> None:
+    (folder / "old").mkdir()
+    (folder / "old" / "hosts.yml").write_text("secret")
+    (folder / "early").mkdir()
+    (folder / ".netrc").symlink_to("early/netrc")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        assert (await sh(workspace, f"cat {folder}/old/hosts.yml")).tail == b"secret"
+        (folder / "dk").mkdir()
+        (folder / "dk" / "config.json").write_text("secret")
+        (folder / ".docker").symlink_to("dk")
+        (folder / ".kube").symlink_to(folder / "old")
+        (folder / "early" / "netrc").write_text("secret")
+        (folder / "early" / "note").write_text("seen")
+        names = "dk/config.json .docker/config.json old/hosts.yml early/netrc early/note"
+        done = await sh(workspace, f"cd {folder}; cat {names} 2>/dev/null")
+        assert done.tail == b"seen"
+
+    play(folder, scenario)
+
+
 def test_a_slot_keeps_no_way_to_the_directories_of_the_host(folder: Path, shared: Path) -> None:
     (shared / "private").write_text("secret")
     (shared / "private").chmod(0o600)

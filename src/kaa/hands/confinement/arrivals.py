@@ -15,7 +15,7 @@ import glob
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kaa.hands.confinement import mounts
@@ -44,7 +44,16 @@ class Seen(NamedTuple):
 
 
 class Source(Protocol):
-    """A directory of the host, and what of it is shown."""
+    """A directory of the host, and what of it is shown.
+
+    Attributes:
+        hidden: patterns for secrets that links lead to which are not shown: nobody finds that out in the view.
+    """
+
+    @property
+    def hidden(self) -> Sequence[str]:
+        """See above."""
+        ...
 
     def wanted(self) -> dict[str, Seen] | None:
         """What is to be shown; None if nothing has changed."""
@@ -72,6 +81,11 @@ class Arrivals:
         self._source = source
         self._targets = [_Target(path) for path in targets]
         self._shown: dict[str, tuple[int, int]] = dict(built)
+
+    @property
+    def hidden(self) -> Sequence[str]:
+        """See `Source`."""
+        return self._source.hidden
 
     def catch_up(self) -> bool:
         """Show what is there by now, and take away what is gone. What cannot be shown stays away.
@@ -181,12 +195,17 @@ class _Target:
 class TemporaryFiles:
     """Regular files of the user in a directory for temporary files, which everybody may read.
 
+    Attributes:
+        hidden: no link is shown there.
+
     Args:
         path: of the directory.
         directory: its descriptor, from before the view covered it.
         user: the id of the user.
         excluded: paths below that have a place of their own in the view, or are hidden.
     """
+
+    hidden: Sequence[str] = ()
 
     def __init__(self, path: str, directory: int, user: int, excluded: Iterable[str]) -> None:
         self._path = path
@@ -299,7 +318,14 @@ class HomeEntries:
         self._listing = listing
         self._directory = directory
         self._patterns = tuple(dict.fromkeys(_first_names((*policy.hidden, *policy.unlisted), (path, home))))
+        self._secrets = tuple(dict.fromkeys(_parts_below(policy.hidden, (path, home))))
+        self._behind_links: tuple[str, ...] = ()
         self._time = -1
+
+    @property
+    def hidden(self) -> Sequence[str]:
+        """See `Source`: `~/.docker -> dk` makes `~/dk/config.json` a secret."""
+        return self._behind_links
 
     def wanted(self) -> dict[str, Seen] | None:
         """See `Source.wanted`."""
@@ -308,18 +334,30 @@ class HomeEntries:
             return None
         settled = time.time_ns() - status.st_mtime_ns > _TICK_NS
         self._time = status.st_mtime_ns if settled else -1
-        return {seen.name: seen for seen in self._scan()}
+        links: list[str] = []
+        found = {seen.name: seen for seen in self._scan(links)}
+        self._behind_links = tuple(pattern for name in links for pattern in self._secrets_behind(name))
+        return found
 
     def open(self, seen: Seen) -> int:
         """See `Source.open`."""
         return os.open(seen.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._directory)
 
-    def _scan(self) -> Iterator[Seen]:
+    def _scan(self, hidden_links: list[str]) -> Iterator[Seen]:
         for entry in os.scandir(self._directory):
             with contextlib.suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if self._may_be_seen(entry.name, status):
                     yield Seen(entry.name, _identity(status), status.st_mtime_ns, stat.S_ISLNK(status.st_mode))
+                elif stat.S_ISLNK(status.st_mode):
+                    hidden_links.append(entry.name)
+
+    def _secrets_behind(self, link: str) -> Iterator[str]:
+        with contextlib.suppress(OSError):
+            target = os.path.normpath(os.path.join(self._path, os.readlink(link, dir_fd=self._directory)))
+            for name, _, below in self._secrets:
+                if fits(link, name):
+                    yield f"{glob.escape(target)}/{below}" if below else glob.escape(target)
 
     def _may_be_seen(self, name: str, status: os.stat_result) -> bool:
         mode = status.st_mode
@@ -336,11 +374,16 @@ class HomeEntries:
 
 def _first_names(patterns: Iterable[str], homes: Iterable[str]) -> Iterator[str]:
     """The first part below the home of each pattern: what it hides is that, or lies in that."""
+    return (name for name, _, _ in _parts_below(patterns, homes))
+
+
+def _parts_below(patterns: Iterable[str], homes: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """The first part below the home of each pattern, and the others."""
     beginnings = tuple(f"{glob.escape(home)}/" for home in homes)
     for pattern in patterns:
         for beginning in beginnings:
             if pattern.startswith(beginning):
-                yield pattern[len(beginning) :].partition("/")[0]
+                yield pattern[len(beginning) :].partition("/")
 
 
 @contextlib.contextmanager

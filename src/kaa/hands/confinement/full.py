@@ -73,6 +73,11 @@ class Shows:
         self._worktrees.catch_up()
         return changed
 
+    @property
+    def hidden(self) -> Sequence[str]:
+        """Patterns for secrets of the home that links lead to which are not shown."""
+        return [pattern for one in self._arrivals or () for pattern in one.hidden]
+
     def leave(self) -> None:
         """In a slot: let go of what leads to the directories of the host."""
         for one in self._arrivals or ():
@@ -138,6 +143,7 @@ class FullTier(Confinement):
     def show(self) -> None:
         """Show what appeared, in all slots, and hide what is secret in it."""
         if self._shows.catch_up():
+            self._upkeep.await_behind_links(self._shows.hidden)
             self._upkeep.catch_up()
 
     def watch_view(self) -> "ViewWatch | None":

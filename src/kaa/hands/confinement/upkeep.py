@@ -49,6 +49,14 @@ class Upkeep:
         self._concealment = RememberedConcealment(policy)
         awaited = tuple(one for one in policy.hidden if any(_reaches(one, root) for root in writable))
         self._awaited = RememberedConcealment(policy._replace(hidden=awaited)) if awaited else None
+        self._behind_links: RememberedConcealment | None = None
+        self._patterns_behind_links: tuple[str, ...] = ()
+
+    def await_behind_links(self, patterns: Iterable[str]) -> None:
+        """Hide from now on also what links lead to that the view does not have."""
+        if (patterns := tuple(patterns)) != self._patterns_behind_links:
+            self._patterns_behind_links = patterns
+            self._behind_links = RememberedConcealment(self._policy._replace(hidden=patterns)) if patterns else None
 
     def catch_up(self) -> None:
         """Hide what is there by now.
@@ -56,7 +64,8 @@ class Upkeep:
         Raises:
             OSError: something cannot be hidden.
         """
-        self._hide((*self._concealment.hidden(), *host_sockets(self._sockets)))
+        behind_links = self._behind_links.hidden() if self._behind_links is not None else ()
+        self._hide((*self._concealment.hidden(), *behind_links, *host_sockets(self._sockets)))
 
     def hide_again(self) -> None:
         """Hide what was replaced in writable directories, or came there. Quick: 2 us for each path.
