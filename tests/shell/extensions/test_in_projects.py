@@ -310,15 +310,34 @@ def test_a_link_in_a_project_leads_no_secret_into_the_copy(stage: Stage, reposit
     ]
 
 
-def test_one_that_is_too_large_for_a_copy_names_the_way_out(
-    stage: Stage, repository: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_project", [True, False])
+def test_one_that_is_too_large_for_a_copy_is_not_loaded_and_names_the_way_out(
+    stage: Stage, repository: Path, monkeypatch: pytest.MonkeyPatch, is_project: bool
 ) -> None:
-    monkeypatch.setattr(in_projects, "_LARGE", in_projects._LARGE._replace(bytes=100))
+    if not is_project:
+        repository = repository.rename(repository.with_name("elsewhere")) / "hello"
+        repository.mkdir()
+        (repository / "__init__.py").write_text(_EXTENSION)
+        _write(repository, "one")
+    monkeypatch.setattr(in_projects, "_MOST", in_projects._MOST._replace(bytes=100))
     _link(stage, repository)
     stage.asker = yes_or_no()
 
     assert stage.play(_commands) == set()
     assert any("kaa ext install" in notice for notice in stage.notices)
+
+
+def test_what_cannot_be_read_of_one_is_left_out_of_the_copy(stage: Stage, tmp_path: Path) -> None:
+    extension = tmp_path / "hello"
+    extension.mkdir()
+    (extension / "__init__.py").write_text(_EXTENSION)
+    _write(extension, "one")
+    (extension / "gone").symlink_to("nowhere")
+    os.mkfifo(extension / "pipe")
+    _link(stage, extension)
+
+    assert stage.play(_commands) == {"one"}
+    assert len(list(stage.home.rglob("project-extensions/*/hello/more.py"))) == 1
 
 
 @pytest.mark.parametrize("place", ["hello/data.bin", "hello/__init__.py", "one.py"])

@@ -42,8 +42,7 @@ class _Most(NamedTuple):
     folders: int
 
 
-_LARGE = _Most(64 * 1024 * 1024, 20_000, 8_000)
-_SMALL = _Most(16 * 1024 * 1024, 2_000, 500)
+_MOST = _Most(64 * 1024 * 1024, 20_000, 8_000)
 
 
 class ExtensionsInProjects:
@@ -79,10 +78,18 @@ class ExtensionsInProjects:
             project = self._project_of(path)
         if not project:
             self._given.setdefault(extension, "")
-            return path if is_given else await asyncio.to_thread(self._settled, path)
+            if is_given:
+                return path
+            try:
+                return await asyncio.to_thread(self._settled, path)
+            except (OSError, InstallationError) as error:
+                raise ExtensionError(
+                    f"Extension {extension} is not loaded: a kaa that starts in its folder would let commands change"
+                    f" what it loads later, so it is loaded from a copy. {error}. `-e` loads it from where it is"
+                ) from error
         whole = path.parent if package(path) is not None else path
         try:
-            files = await asyncio.to_thread(lambda: tuple(_files(whole, self._is_written, _LARGE)))
+            files = await asyncio.to_thread(lambda: tuple(_files(whole, self._is_written, _MOST)))
             approved = ProjectConfiguration(f"extension {path}", files)
             make_copy = partial(copy_of, whole.name, files, str(whole), self._home)
             if is_given:
@@ -98,17 +105,19 @@ class ExtensionsInProjects:
     def _settled(self, path: Path) -> Path:
         """A copy of an extension in Python whose folder could become a project while this kaa runs, elsewhere.
 
-        It imports modules later, too. One that is large is loaded from where it is.
+        It imports modules later, too.
+
+        Raises:
+            OSError: something cannot be read.
+            InstallationError: it is too much for a copy.
         """
         real = os.path.realpath(entry_file(path.absolute()))
         if kind_of(path) != "python" or is_below(real, (os.path.realpath(self._home.path),)) or path in beside_kaa():
             return path
         whole = path.parent if package(path) is not None else path
-        try:
-            files = tuple(_files(whole, self._is_written, _SMALL))
-            return copy_of(whole.name, files, str(whole), self._home) / path.relative_to(whole)
-        except (OSError, InstallationError):
-            return path
+        return copy_of(whole.name, tuple(_files(whole, self._is_written, _MOST)), str(whole), self._home) / (
+            path.relative_to(whole)
+        )
 
     def _project_of(self, path: Path) -> str:
         """The project whose commands could write some of the code of an extension; empty for none."""
@@ -226,10 +235,15 @@ def _files(path: Path, is_written: Callable[[str], bool], most: _Most) -> Iterat
         is_of_commands = is_written(real)
         for entry in _entries(real, may_be_copied if is_of_commands else None):
             if entry.is_dir():
-                if not entry.name.startswith(".") or entry.name == _LIBRARY:
+                if (not entry.name.startswith(".") or entry.name == _LIBRARY) and os.access(
+                    entry.path, os.R_OK | os.X_OK
+                ):
                     pending.append((f"{name}/{entry.name}", entry.path, is_of_commands))
             elif entry.is_file():
-                data = _content(entry.path, most.bytes - size, may_be_copied if is_of_commands else None)
+                try:
+                    data = _content(entry.path, most.bytes - size, may_be_copied if is_of_commands else None)
+                except (PermissionError, FileNotFoundError):  # the extension could not read it, either
+                    continue
                 if data is None:
                     continue
                 files, size = files + 1, size + len(data)
@@ -269,6 +283,6 @@ def _content(path: str, most_bytes: int, may_be_copied: Callable[[str], bool] | 
                 raise
             size = size_of(os.fstat(file.fileno()).st_size)
             raise InstallationError(
-                f"It is too large for a copy at each start ({size_of(_LARGE.bytes)}): {path} has {size}. Remove what is"
+                f"It is too large for a copy at each start ({size_of(_MOST.bytes)}): {path} has {size}. Remove what is"
                 " no part of it from its folder, or install it with `kaa ext install FOLDER`"
             ) from error
