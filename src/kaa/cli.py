@@ -28,7 +28,7 @@ commands (kaa COMMAND --help describes the options of each):
   agents              list, start, follow, steer and stop other conversations
   auth check          check API keys and logins with their providers
   demo                watch kaa fix a bug; needs no key
-  doctor              show how commands are confined on this machine
+  doctor              show the models, MCP servers and sandbox of this machine
   ext                 install, list, test and create extensions
   import              import skills, commands and hooks of other agents
   lab                 run tasks with a model and compare settings

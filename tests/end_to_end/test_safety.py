@@ -1,5 +1,6 @@
 """What kaa keeps a model from, seen from outside: nothing happens, the model learns why, the exit code says it."""
 
+import json
 import os
 import secrets
 import subprocess
@@ -271,6 +272,22 @@ def test_the_doctor_says_what_holds(kaa: Kaa) -> None:
     assert "sandbox: " in done.out
     assert "self-test, passed:" in done.out
     assert os.fspath(kaa.project) in done.out
+
+
+def test_the_doctor_names_the_models_and_servers_that_are_set_up(kaa: Kaa) -> None:
+    before = kaa.run("doctor")
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+    kaa.run("mcp", "add", "notes", "--", "python3", "notes.py")
+
+    after, as_json = kaa.run("doctor"), json.loads(kaa.run("doctor", "--json").out)
+
+    assert "models: none can be used yet; `kaa login` saves a key" in before.out
+    assert "MCP servers: none" in before.out
+    assert "models: test (1);" in after.out
+    assert "MCP servers: notes;" in after.out
+    assert as_json["models"] == {"test": 1}
+    assert as_json["mcpServers"] == ["notes"]
 
 
 def test_the_doctor_says_what_of_the_home_is_seen(kaa: Kaa) -> None:

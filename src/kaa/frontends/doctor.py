@@ -1,9 +1,10 @@
-"""`kaa doctor`: says what holds commands on this machine, and what does not and why; looks after the checkpoints."""
+"""`kaa doctor`: says which models and servers are set up, what confines commands here, and looks after checkpoints."""
 
 import asyncio
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 import msgspec
@@ -18,12 +19,15 @@ from kaa.frontends.json_text import encoded
 from kaa.host.code import shared_files
 from kaa.host.log_file import LogFileError
 from kaa.host.process import relative_variable
+from kaa.llm.models.registry import ModelRegistry
 from kaa.shell.checkpoints.permission import limits_of
 from kaa.shell.home import Home
 from kaa.shell.logs import log_choice
+from kaa.shell.mcp.config.here import configured_here
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.secrets_of_builds import secrets_of_builds
 from kaa.shell.settings import CheckpointSettings, SettingsError, load_user_settings
+from kaa.shell.trust.configuration import TrustError
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.checkpoints.store import DiskUse
 from kaa.workspace.checkpoints.upkeep import tidy
@@ -45,7 +49,7 @@ def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa doctor`. Returns 0 if commands are confined as the user wants them."""
     parser = CommandParser(
         "kaa doctor",
-        "Check how commands are confined on this machine.",
+        "Show which models and MCP servers are set up, and check how commands are confined on this machine.",
         ("kaa doctor", "kaa doctor --mode read-only --json"),
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -56,14 +60,17 @@ def main(arguments: Sequence[str], directory: str) -> int:
         home = Home.of(os.environ)
         options = sandbox_options(home, SandboxFlags(parsed.mode, parsed.net, only_surveys=True), directory)
         settings = load_user_settings(home.settings)
+        models = ModelRegistry(home.path, os.environ)
         workspace = LocalWorkspace.start(directory, env=os.environ, sandbox=options)
     except (SettingsError, OSError) as error:
         sys.stderr.write(f"kaa: {sanitize(str(error))}\n")
         return ExitCode.USAGE
-    return run_to_exit_code(_report(workspace, home, settings.checkpoints, as_json=parsed.json))
+    return run_to_exit_code(_report(workspace, home, settings.checkpoints, models, as_json=parsed.json))
 
 
-async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSettings, *, as_json: bool) -> int:
+async def _report(
+    workspace: LocalWorkspace, home: Home, settings: CheckpointSettings, models: ModelRegistry, *, as_json: bool
+) -> int:
     uses: list[DiskUse] = []
     problem = None if settings.enabled else f"checkpoints.enabled is false in {home.settings}"
     try:
@@ -78,6 +85,8 @@ async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSet
     finally:
         await workspace.close()
     log, log_problem = _log()
+    providers = _usable_models(models)
+    servers, server_problems = await _servers(workspace.root, home)
     if as_json:
         told = {
             **msgspec.to_builtins(status),
@@ -85,21 +94,60 @@ async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSet
             "checkpointsOff": problem,
             "log": log,
             "logProblem": log_problem,
+            "models": providers,
+            "mcpServers": servers,
         }
         deliver(sys.stdout, encoded(told).decode() + "\n")
     else:
         checkpoints = _checkpoint_lines(uses, home, settings, problem)
         dot_entries = _dot_entry_lines(workspace.sandbox.dot_entries())
         secrets = await asyncio.to_thread(lambda: [*_secret_lines(workspace)])
-        lines = [*_lines(status, workspace.root), *dot_entries, *secrets, *_image_lines(), *_code_lines(), *checkpoints]
+        set_up = [*_model_lines(models, providers), *_server_lines(servers, server_problems)]
+        lines = [
+            f"kaa {__version__}",
+            *set_up,
+            *_lines(status, workspace.root),
+            *dot_entries,
+            *secrets,
+            *_image_lines(),
+            *_code_lines(),
+            *checkpoints,
+        ]
         lines.append(f"log: {log or 'off; KAA_LOG=~/.kaa/agent/kaa.log writes one'}")
         lines += [f"warning: nothing is logged: {log_problem}"] if log_problem else []
         deliver(sys.stdout, sanitize("\n".join(lines)) + "\n")
     return ExitCode.DONE if status.confined or status.mode == "full-access" else ExitCode.FAILED
 
 
+def _usable_models(models: ModelRegistry) -> dict[str, int]:
+    """Return the number of models of each provider that can be used. Asks no server and runs no command for a key."""
+    return dict(Counter(one.model.provider for one in models.listed(usable=True)))
+
+
+def _model_lines(models: ModelRegistry, providers: Mapping[str, int]) -> Iterator[str]:
+    if providers:
+        told = ", ".join(f"{name} ({count:,})" for name, count in providers.items())
+        yield f"models: {told}; `kaa models` lists them, `kaa auth check` tries the keys"
+    else:
+        yield "models: none can be used yet; `kaa login` saves a key, `kaa --model ollama` needs none"
+    yield from (f"warning: {problem}" for problem in (*models.problems, *models.obstacles()))
+
+
+async def _servers(directory: str, home: Home) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of the MCP servers that are configured here and not switched off, and what is wrong."""
+    try:
+        found = await configured_here(directory, home, os.environ)
+    except (SettingsError, TrustError, OSError) as error:
+        return [], (f"the MCP servers are not known: {error}",)
+    return [server.name for server in found.servers if server.entry.enabled], found.notices
+
+
+def _server_lines(names: Sequence[str], problems: Sequence[str]) -> Iterator[str]:
+    yield f"MCP servers: {', '.join(names)}; `kaa mcp test NAME` tries one" if names else "MCP servers: none"
+    yield from (f"warning: {problem}" for problem in problems)
+
+
 def _lines(status: SandboxStatus, root: str) -> Iterator[str]:
-    yield f"kaa {__version__}"
     yield f"sandbox: {status.tier} ({_TIERS[status.tier]})"
     yield f"  mode     {status.mode}, project {root}"
     yield f"  network  {status.network}"
