@@ -446,6 +446,18 @@ def test_a_message_without_a_model_repeats_the_reason_and_not_the_help(seat: Sea
         assert "starting" not in program.screen.text()
 
 
+@pytest.mark.parametrize("typed", ["/model\r", "\x0c"], ids=["command", "key"])
+def test_the_list_of_models_says_how_to_get_one_where_there_is_none(seat: Seat, typed: str) -> None:
+    (seat.home / "models.json").unlink()
+
+    with seat.start() as program:
+        program.wait_for("How to get going")
+        program.type(typed)
+
+        program.wait_for("/model has nothing to list: there is no model to talk to")
+        program.wait_for("/login saves a key")
+
+
 def _colours(screen: Screen) -> set[str]:
     """The colours of everything that is shown."""
     return {str(cell.style) for row in range(screen.rows) for cell in screen.cells(row)}

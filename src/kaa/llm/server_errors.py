@@ -222,7 +222,7 @@ def _sentence(kind: type[ProviderError], peer: Peer, detail: str, hint: str) -> 
     happened = {
         AuthError: f"{peer.host} refused the API key" + (f" or does not let it use {peer.model}" if peer.model else ""),
         QuotaError: f"{peer.host} refused the request for lack of credit",
-        RateLimitError: f"{peer.host} had too many requests or tokens of this account",
+        RateLimitError: f"{peer.host} reports too many requests or tokens from this account",
         RequestTooLargeError: f"{peer.host} does not take a request or an image of this size",
         ContextOverflowError: f"the conversation is larger than the context window of {peer.model}",
         OverloadedError: f"{peer.host} failed or is overloaded",

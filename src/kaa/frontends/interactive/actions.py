@@ -52,7 +52,7 @@ class Actions:
             "app.thinking.cycle": self._cycle_thinking,
             "app.thinking.toggle": self._toggle_thinking,
             "app.tools.expand": self._expand,
-            "app.model.select": lambda: self._ui.submission.run("/model"),
+            "app.model.select": self._ui.conversations.choose_model,
             "app.model.cycleForward": lambda: self._cycle_model(1),
             "app.model.cycleBackward": lambda: self._cycle_model(-1),
             "app.network.toggle": self._toggle_network,

@@ -59,6 +59,8 @@ async def describe_opened(
 # As many as getting started needs below its first line, which says the reason.
 _ROWS_TO_GET_STARTED = 24
 
+_NO_LIST = "/model has nothing to list: {reason}. /login saves a key"
+
 
 class Conversations:
     """Opens them, and lets what is entered through when one is open.
@@ -176,6 +178,15 @@ class Conversations:
             self._ui.say("starting…")
             self.open([self._ui.main_view.editor.take()])
 
+    def choose_model(self) -> None:
+        """Open the list of models, or say how to get one."""
+        if self._is_open:
+            self._submission.run("/model")
+        elif self._is_opening:
+            self._ui.say("starting…")
+        else:
+            self.open(["/model"])
+
     def _begin(
         self,
         session: SessionChoice | None,
@@ -222,6 +233,8 @@ class Conversations:
     def _not_opened(self, error: BaseException) -> None:
         """The main view stays usable, and what was entered stays too: it is tried again with the next message."""
         self._is_opening = False
+        waiting, self._waiting = self._waiting, []
+        asked_for_list = waiting == ["/model"]
         self._ui.main_view.status.show("")  # it does not start
         if isinstance(error, NoModelError):
             help_text = getting_started.screen(error)
@@ -231,8 +244,10 @@ class Conversations:
                 self._presenter.show_notice(help_text, "warning")
             if is_known or self._ui.main_view.context.size.rows < _ROWS_TO_GET_STARTED:
                 # It stands above, or at the top, which is out of sight.
-                self._ui.main_view.status.show(error.reason, "warning")
+                self._ui.main_view.status.show(
+                    _NO_LIST.format(reason=error.reason) if asked_for_list else error.reason, "warning"
+                )
         else:
             self._presenter.show_failure(error)
-        waiting, self._waiting = self._waiting, []
-        self._ui.main_view.give_back(waiting, "\n")
+        self._ui.main_view.give_back([] if asked_for_list else waiting, "\n")
+        self._ui.main_view.app.refresh()

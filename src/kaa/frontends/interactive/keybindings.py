@@ -21,7 +21,7 @@ _WORKING = ActionGroup(
         action(
             "app.interrupt",
             "escape",
-            "Stop the agent; twice with an empty editor: the doubleEscapeAction",
+            "Stop the agent; twice with an empty editor: go back to an earlier message",
         ),
         action("app.message.followUp", "alt+enter", "Send when the agent is done"),
         action("app.message.dequeue", "alt+up", "Take back queued messages"),

@@ -149,7 +149,7 @@ def test_retries_are_told_in_one_place_until_something_comes_between() -> None:
     assert session.text() == "! Overloaded.\n\nHel\n\n! Cut.\n  retrying in 8 s, 3 of 3"
 
     session.show(AutoRetryEnd(success=True, attempt=3))
-    assert session.text() == "! Overloaded.\n\nHel\n\n! Cut.\n  3 further tries helped"
+    assert session.text() == "! Overloaded.\n\nHel\n\n! Cut.\n  worked after 3 retries"
 
 
 def test_who_goes_on_in_whose_place_is_told() -> None:

@@ -61,8 +61,8 @@ class Retry(Piece):
 
     def end(self, *, success: bool, attempts: int) -> None:
         """No further try is needed, or none is made."""
-        tries = "1 further try" if attempts == 1 else f"{attempts} further tries"
-        self._how = f"{tries} {'helped' if success else 'did not help'}"
+        tries = "1 retry" if attempts == 1 else f"{attempts} retries"
+        self._how = f"worked after {tries}" if success else f"failed after {tries}"
         self.finished = True
         self.changed()
 
