@@ -107,8 +107,10 @@ class ToolCard(Card):
         blocked = dict.fromkeys([*_blocked(self._call.detail("blocked")), *text.blocked])
         changed = [f"{self._changed_by} changed this call"] if self._changed_by else []
         told = self._call.briefing.splitlines() if self.view.expanded else []
+        guided = ", ".join(harmless(self.view.path(path)) for path in self._call.instructions)
         return [
             *((harmless(line), palette["muted"]) for line in told),
+            *([(f"The model also got {guided}", palette["muted"])] if guided else []),
             *((harmless(note), palette["warning"]) for note in changed),
             *((harmless(note), remarks) for note in text.notes),
             *((harmless(sentence), palette["warning"]) for sentence in blocked),

@@ -2,8 +2,10 @@
 
 import pytest
 
+from kaa.builtin.prompt import quoted
 from kaa.core.events import MessageStart, MessageUpdate, ToolCallDelta, ToolCallStart
 from kaa.core.messages import Json, TextContent, ToolCall
+from kaa.ext.api import ContextFile
 from tests.frontends.interactive.transcript.conversations import Session, begins, ends, prints, reply, result, streams
 
 NUMBERS = "\n".join(map(str, range(1, 13)))
@@ -259,6 +261,25 @@ def test_a_briefing_for_the_model_is_no_output_of_the_tool() -> None:
 
     assert shown == "✗ $ ls\n  a.txt\n  Command exited with code 1"
     assert "System: Linux\n  Git: branch main" in expanded
+
+
+def test_instructions_of_a_folder_are_named_and_are_no_lines_of_the_file() -> None:
+    call = ToolCall("1", "read", {"path": "beta/a.py"})
+    files = [ContextFile("/p/beta/AGENTS.md", "Be brief.\nBe kind.", trusted=trusted) for trusted in (True, False)]
+    shown = [
+        Session(cwd="/p")
+        .show(
+            *streams(reply(call, stop="toolUse")),
+            begins(call),
+            *ends(call, result(call, "one\ntwo\n", images=(TextContent(quoted([file]) or ""),))),
+        )
+        .text()
+        for file in files
+    ]
+
+    for text in shown:
+        assert "2 lines" in text
+        assert "The model also got beta/AGENTS.md" in text
 
 
 def test_an_output_that_looks_like_a_briefing_is_shown() -> None:

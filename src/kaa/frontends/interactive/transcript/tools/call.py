@@ -19,6 +19,9 @@ _NEW_ERROR = "[new error] "
 _NO_OUTPUT = "(no output)"
 _NOTE_CHARACTERS = 8192
 _BRIEFING = "[briefing by kaa]\n"  # of `kaa.builtin.briefing`, in a block of its own behind the output
+# How `kaa.builtin.prompt` writes instructions of the file's folders, in a block of its own behind the output.
+_GUIDANCE = ("Standing instructions; where they disagree", "Information about the project from its files;")
+_GUIDING_FILE = re.compile(r'^<(?:instructions|project-file) path="([^"\n]*)">$', re.MULTILINE)
 
 
 class ResultText(NamedTuple):
@@ -71,6 +74,7 @@ class ShownCall:
         is_complete: whether these are all of them.
         output: what the tool printed while it runs.
         briefing: what kaa told the model about the project with the result; empty if nothing.
+        instructions: files of instructions, such as AGENTS.md, that kaa gave the model with the result.
     """
 
     def __init__(self, name: str) -> None:
@@ -81,6 +85,7 @@ class ShownCall:
         self._result: ToolResultMessage | None = None
         self._text = ResultText("", [], [])
         self.briefing = ""
+        self.instructions: tuple[str, ...] = ()
 
     @property
     def result(self) -> ToolResultMessage | None:
@@ -94,6 +99,10 @@ class ShownCall:
         self.briefing = next((text for text in texts[1:] if text.startswith(_BRIEFING)), "")
         if self.briefing:
             texts.remove(self.briefing)
+        guidance = next((text for text in texts[1:] if text.startswith(_GUIDANCE)), "")
+        if guidance:
+            texts.remove(guidance)
+        self.instructions = tuple(_GUIDING_FILE.findall(guidance))
         self._text = take_apart("\n".join(texts))
 
     @property
