@@ -257,7 +257,13 @@ def _outside_the_project(path: str) -> str:
         )
     home = os.path.expanduser("~")
     local = os.path.join(home, ".local")  # of `pip install --user`, which names the first directory that is missing
-    if path in (local, f"{local}/lib") or path.startswith(f"{local}/lib/python"):
+    if path == local:
+        return (
+            f"Writing{where} is blocked: only the project and /tmp can be written. (What installs for your user needs"
+            " your rights: type the command behind `!`. Python packages can go into a virtual environment: python3 -m"
+            " venv .venv, then .venv/bin/pip install.)"
+        )
+    if path == f"{local}/lib" or path.startswith(f"{local}/lib/python"):
         return (
             f"Writing{where} is blocked: only the project and /tmp can be written. (For Python packages, use a virtual"
             " environment: python3 -m venv .venv, then .venv/bin/pip install.)"

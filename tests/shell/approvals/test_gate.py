@@ -1520,7 +1520,7 @@ class TestAfter:
         end = stage.commands(command.format(folder=tmp_path))
 
         assert all(question.escalations == () for question in stage.person.questions)
-        assert "The user can type it behind `!`" in results(end)[0].text
+        assert "The user can type it behind `!`, which runs it with their rights." in results(end)[0].text
         assert [permit for _, permit in stage.ran] == [None]
         assert stage.sandbox.changes == []
 
@@ -1738,6 +1738,7 @@ class TestRequests:
 
         assert stage.person.questions == []
         assert f"{file}, which commands in the sandbox can write" in results(end)[0].text
+        assert f"which runs it with their rights: `!{command}`." in results(end)[0].text
 
     @pytest.mark.parametrize("command", ["rm -rf build", "./release.sh", "docker ps", "cat x > y", "A=1 ls"])
     def test_a_command_that_kaa_cannot_judge_is_not_offered(self, command: str) -> None:

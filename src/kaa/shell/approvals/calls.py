@@ -65,10 +65,21 @@ class JudgedCall(msgspec.Struct, frozen=True):
     server: ToolServer | None = None
 
     @property
+    def command(self) -> str:
+        """The command as the model wrote it; empty for a tool that runs none."""
+        command = self.arguments.get("command")
+        return command if isinstance(command, str) else ""
+
+    @property
+    def to_type(self) -> str:
+        """The command that kaa proposes to the user to type; empty where it loses files."""
+        return "" if self.losses else self.command
+
+    @property
     def title(self) -> str:
         """What is to happen, in one line."""
-        if self.script is not None and isinstance(command := self.arguments.get("command"), str):
-            line, more, _ = command.strip().partition("\n")
+        if self.script is not None and self.command:
+            line, more, _ = self.command.strip().partition("\n")
             return line + (" …" if more else "")
         if self.risk == "fetch":
             return " ".join([self.tool, *str(self.arguments.get("url", "")).split()])

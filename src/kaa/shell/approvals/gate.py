@@ -212,7 +212,7 @@ class Gate:
         if examined.risk == "command":
             objection, escalations = self._offered(examined, blocked, escalations, had)
             if not escalations:
-                refused = Refuse(wording.not_offered(objection, blocked), wording.ADVICE)
+                refused = Refuse(wording.not_offered(examined.to_type, objection, blocked), wording.ADVICE)
                 return wording.only_by_tool(blocked, can_ask=self._can_ask) or refused
         async with self._questions.turn() as is_stopped:
             if is_stopped:
@@ -304,7 +304,7 @@ class Gate:
         from kaa.shell.approvals.requests import question_outside  # lazy, as above
 
         if (objection := self._outside.objection(call)) is not None:
-            return Denied(wording.not_offered(objection))
+            return Denied(wording.not_offered(call.to_type, objection))
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Denied(wording.stopped())
@@ -325,7 +325,7 @@ class Gate:
         call = await self._sparing.spare(call) if call.losses else call
         objection = self._outside.objection(call)
         if objection is not None or not self._can_ask:
-            return Denied(wording.held(explained(held), objection, held.remedy))
+            return Denied(wording.held(call.to_type, explained(held), objection, held.remedy))
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Denied(wording.stopped())
@@ -538,7 +538,11 @@ class Gate:
             objection = self._outside.objection(call) if foreseen is not None and not verdict.is_ruled else None
             if foreseen is not None and objection is not None:
                 is_alone = call.script is None or len(call.script.commands) < 2
-                return Denied(wording.not_offered(objection) if is_alone else wording.not_together(foreseen, objection))
+                return Denied(
+                    wording.not_offered(call.to_type, objection)
+                    if is_alone
+                    else wording.not_together(foreseen, objection)
+                )
             leaves = (call.outside or verdict.exposed) and call.risk != "outside"
             escalations = (OUTSIDE,) if leaves else tuple(need.escalation for need in verdict.needs)
             rules_count = verdict.rules_count and not (OUTSIDE in escalations and self._outside.names_files(call))
@@ -639,7 +643,7 @@ class Gate:
                 is_yes = not isinstance(answer, Deny | Dismissed | Abort)
                 # Files may have changed while the question was open.
                 if is_yes and was_offered and (objection := self._outside.objection(call)) is not None:
-                    return Denied(wording.not_offered(objection))
+                    return Denied(wording.not_offered(call.to_type, objection))
                 return await self._take(answer, call, outside=outside, rules_count=rules_count, auto=question.auto)
             except (RuleError, ApprovalsError, SettingsError) as error:
                 written = answer.rules if isinstance(answer, AllowForSession | AllowAlways) else None

@@ -130,7 +130,7 @@ async def answer_request(
     if ask is None:
         return Denied(wording.READ_ONLY if switchable else request.unanswerable)
     if command and (unfit := objection(judged)) is not None:
-        return Denied(wording.not_offered(unfit))
+        return Denied(wording.not_offered(judged.to_type, unfit))
     if command:
         return Granted(command, request.reason)
     question = Approval(

@@ -109,9 +109,12 @@ def loads_of_project(script: str) -> str:
     return f"{script} starts a Python before 3.11, which loads modules of the project there: run it as the only command"
 
 
+_WRITABLE = "which commands in the sandbox can write"
+
+
 def runs_writable(name: str, path: str) -> str:
     """What a command that is to leave the sandbox runs besides its words."""
-    return f"{name} runs or obeys {path}, which commands in the sandbox can write"
+    return f"{name} runs or obeys {path}, {_WRITABLE}"
 
 
 def refused(reason: str) -> str:
@@ -126,25 +129,35 @@ def narrowed(reason: str) -> str:
     return f"This is beyond the workspace of this agent, and nobody can allow it: {reason}."
 
 
-def not_offered(objection: str, blocked: Sequence[Blocked] = ()) -> str:
+_MOST_TO_TYPE = 120  # characters of a command
+
+
+def _by_the_user(command: str) -> str:
+    """How the user runs a command; the terminal repeats the end of it when the run is over."""
+    is_plain = 0 < len(command) <= _MOST_TO_TYPE and command.isprintable() and "`" not in command
+    return f"The user can type it behind `!`, which runs it with their rights{f': `!{command}`' if is_plain else ''}."
+
+
+def not_offered(command: str, objection: str, blocked: Sequence[Blocked] = ()) -> str:
     """A command is not offered to run outside the sandbox. `objection`: why, a sentence without a full stop."""
-    way = "The user can type it behind `!`, which runs it with their rights."
+    way = _by_the_user(command if objection.endswith(_WRITABLE) else "")
     return " ".join([*sentences(blocked), f"kaa does not offer to run this outside the sandbox: {objection}. {way}"])
 
 
-def held(reason: str, objection: str | None, remedy: str) -> str:
+def held(command: str, reason: str, objection: str | None, remedy: str) -> str:
     """A command of git would stop half way in the sandbox.
 
     Args:
+        command: as the model wrote it.
         reason: why, a sentence without a full stop.
         objection: why it is not offered outside either; None where nobody can be asked.
         remedy: a command that does the same without these files; empty if there is none.
     """
     if remedy:
-        return f"It was not run: {reason}. `{remedy}` leaves them where they are. The user can type it behind `!`."
+        return f"It was not run: {reason}. `{remedy}` leaves them where they are. {_by_the_user(command)}"
     outside = "" if objection is None else f" kaa does not offer to run it outside the sandbox: {objection}."
     alone = "kaa offers a plain `git checkout` or `git switch` as a separate command where the user can be asked."
-    return f"It was not run: {reason}.{outside} {alone} The user can type it behind `!`."
+    return f"It was not run: {reason}.{outside} {alone} {_by_the_user(command)}"
 
 
 def only_by_tool(blocked: Sequence[Blocked], *, can_ask: bool) -> Refuse | None:

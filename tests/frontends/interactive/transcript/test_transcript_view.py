@@ -15,6 +15,7 @@ from kaa.core.events import (
     UserCommandUpdate,
 )
 from kaa.core.messages import TextContent, ThinkingContent, ToolCall
+from kaa.shell.approvals import wording
 from tests.frontends.interactive.transcript.conversations import (
     Session,
     begins,
@@ -129,6 +130,16 @@ def test_what_was_not_permitted_is_named_again_without_its_reason() -> None:
     assert session.text(80) == (
         "! Not everything was permitted: bash (2 times), edit. The reasons are above.\n"
         "  Failed last: bash: 2 tests failed"
+    )
+
+
+def test_a_command_that_only_the_user_can_run_is_named_at_the_end() -> None:
+    denial = f"bash: {wording.not_offered('make install', wording.runs_writable('make', '/p'))}"
+
+    session = Session().show(AgentEnd("denied", (), None, (denial,)))
+
+    assert session.text(80) == (
+        "! Not everything was permitted: bash. The reasons are above.\n  To run it with your rights, type !make install"
     )
 
 

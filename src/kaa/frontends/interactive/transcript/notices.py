@@ -1,5 +1,6 @@
 """What is said beside the conversation: notices, errors, retries, and how a run ended."""
 
+import re
 from collections import Counter
 from math import ceil
 from typing import Literal
@@ -98,13 +99,20 @@ def ending(view: ViewOptions, reason: RunEndReason, error: str | None) -> Notice
             return Notice(view, f"{text[:1].upper()}{text[1:]}.", "warning")
 
 
+_TO_TYPE = re.compile(r"which runs it with their rights: `(![^`]+)`")  # of `kaa.shell.approvals.wording`
+
+
 def reminding(view: ViewOptions, end: AgentEnd) -> Notice | None:
     """What the run leaves unresolved, below everything else; nothing if there is nothing."""
     lines = [f"{line[:1].upper()}{line[1:]}" for line in msgspec.structs.replace(end, denials=()).remarks]
     if end.denials:  # with the reasons, which the results show; some ran, and met a wall
         tools = Counter(denial.partition(":")[0] for denial in end.denials)
         calls = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in tools.items())
-        lines.insert(0, f"Not everything was permitted: {calls}. The reasons are above.")
+        ways = dict.fromkeys(found[1] for denial in end.denials if (found := _TO_TYPE.search(denial)))
+        lines[:0] = [
+            f"Not everything was permitted: {calls}. The reasons are above.",
+            *(f"To run it with your rights, type {way}" for way in ways),
+        ]
     return Notice(view, "\n".join(lines), "warning") if lines else None
 
 
