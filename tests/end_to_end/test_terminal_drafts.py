@@ -5,7 +5,7 @@ import re
 import signal
 from pathlib import Path
 
-from tests.end_to_end.seat import READY, Seat, enter, is_idle
+from tests.end_to_end.seat import READY, Seat, enter, is_idle, pausing
 from tests.support.model_server import say
 from tests.support.program import Program
 
@@ -43,6 +43,34 @@ def test_a_draft_comes_back_with_its_session_and_goes_when_it_is_sent(seat: Seat
 
     assert seat.heard()[-1] == ("user", "and how do they taste when green?")
     assert drafts(seat) == []
+
+
+def test_what_was_sent_and_waits_for_the_model_comes_back_before_the_draft(seat: Seat) -> None:
+    def waits(*texts: str) -> bool:
+        kept = "".join(path.read_text("utf-8") for path in seat.home.glob("sessions/**/*.waiting"))
+        return all(text in kept for text in texts)
+
+    with seat.open("tell me of apples", script=[pausing("All about")]) as program:
+        program.wait_for("All about")
+        enter(program, "and of pears")
+        program.type("at last of plums")
+        program.press("alt+enter")
+        program.wait_for(lambda _: waits("and of pears", "at last of plums"))
+        program.type("not yet")
+        program.wait_for(lambda _: is_kept(seat, "not yet"))
+        kill(program)
+
+    with seat.start("-c", script=[say("Sweet.")]) as program:
+        program.wait_for("kaa ended before 2 messages were sent")
+        program.wait_for(re.compile(r"at last of plums\s+not yet"))
+        enter(program, "")
+        program.wait_for("Sweet.")
+        program.wait_for(is_idle)
+        program.press("ctrl+d")
+        assert program.wait_for_end() == 0
+
+    assert seat.heard()[-1] == ("user", "and of pears\n\nat last of plums\n\nnot yet")
+    assert not list(seat.home.glob("sessions/**/*.waiting"))
 
 
 def test_a_draft_of_a_session_without_a_message_comes_back_with_the_next_new_one(seat: Seat) -> None:

@@ -340,6 +340,11 @@ class Agent:
         """Whether messages wait."""
         return bool(self._steering or self._follow_up)
 
+    @property
+    def waiting(self) -> Sequence[UserMessage]:
+        """The messages that wait, in the order in which they would be given."""
+        return (*self._steering.waiting, *self._follow_up.waiting)
+
     def dequeue(self) -> UserMessage | None:
         """Take back the message queued last, follow-ups first."""
         return self._follow_up.take_last() or self._steering.take_last()

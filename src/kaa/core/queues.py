@@ -26,6 +26,11 @@ class MessageQueue:
         return len(self._waiting)
 
     @property
+    def waiting(self) -> tuple[UserMessage, ...]:
+        """What waits, oldest first."""
+        return tuple(self._waiting)
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """The texts that wait, oldest first; those of extensions with the name of the extension."""
         return tuple(

@@ -162,6 +162,7 @@ class Conversation:
         self._files: FileIndex | None = None
         self._closing = closing
         self._has_begun = False
+        self._waiting_is_kept = False
         closing.push_async_callback(session.checkpoints.close)
         closing.callback(self._close_user_commands)
         closing.push_async_callback(self._close_files)
@@ -495,6 +496,7 @@ class Conversation:
 
     def queue(self, message: UserMessage, *, steer: bool) -> None:
         """Give the model a message of an extension within the run: as soon as possible, or when it would stop."""
+        self._keep_waiting()
         (self._agent.steer if steer else self._agent.follow_up)(message)
 
     async def run_idle_work(self, extension: str, work: IdleWork) -> None:
@@ -512,11 +514,23 @@ class Conversation:
             MessageBlockedError: an extension keeps it from the model.
             ExtensionError: a hook for user messages failed.
         """
-        self._agent.steer(await self._registry.run.user_message(message))
+        self.queue(await self._registry.run.user_message(message), steer=True)
 
     async def follow_up(self, message: UserMessage) -> None:
         """Give the model this message when it would stop. Raises as `steer` does."""
-        self._agent.follow_up(await self._registry.run.user_message(message))
+        self.queue(await self._registry.run.user_message(message), steer=False)
+
+    def _keep_waiting(self) -> None:
+        """Keep what waits beside the session from now on, so that a kill does not lose it."""
+        if not self._waiting_is_kept and isinstance(store := self._session.store, FileStore):
+            from kaa.session.waiting import WaitingMessages  # lazy: in many conversations nothing waits
+
+            self._waiting_is_kept = True
+            (self._session.waiting or WaitingMessages(store.path)).follow(self._agent)
+
+    def take_left(self) -> list[UserMessage]:
+        """Take what the person had sent, and the model had not got, when the session's kaa was killed."""
+        return [] if self._session.waiting is None else self._session.waiting.take_left()
 
     @property
     def queued(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

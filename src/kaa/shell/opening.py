@@ -24,7 +24,7 @@ from kaa.ext.registry import Registry
 from kaa.host.log import LOG
 from kaa.session.context import SessionContext, build_context
 from kaa.session.entries import SessionHeader
-from kaa.session.file.file_store import FileStore, agents_folder, unfinished_folder
+from kaa.session.file.file_store import FileStore, agents_folder, unfinished_folder, waiting_path
 from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
@@ -62,6 +62,7 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
     from kaa.ext.showing import ConversationDisplay, DisplayOutput
+    from kaa.session.waiting import WaitingMessages
     from kaa.shell.acting.control import Acting
     from kaa.shell.acting.messages import Unasked
     from kaa.shell.approvals.found_files import FoundFiles
@@ -125,6 +126,7 @@ class _Session(msgspec.Struct, frozen=True):
     store: SessionStore
     context: SessionContext
     recorder: SessionRecorder
+    waiting: "WaitingMessages | None" = None
 
 
 async def open_conversation(
@@ -373,8 +375,13 @@ def _open_session(options: ConversationOptions, settings: Settings, at: Surround
         from kaa.shell.lost_agents import tell_of_lost_agents  # lazy: few conversations run agents
 
         tell_of_lost_agents(store)
+    waiting = None
+    if isinstance(store, FileStore) and waiting_path(store.path).exists():
+        from kaa.session.waiting import recover_waiting  # lazy: few are killed while messages wait
+
+        waiting = recover_waiting(store, at.notify, somebody_looks=at.asker.can_ask)
     context = build_context(store)
-    return _Session(store, context, SessionRecorder(store, context))
+    return _Session(store, context, SessionRecorder(store, context), waiting)
 
 
 async def _models(options: ConversationOptions, settings: Settings, session: _Session, at: Surroundings) -> AgentModels:
@@ -539,6 +546,7 @@ def _session_parts(
         extensions,
         worktrees,
         acting,
+        session.waiting,
     )
 
 

@@ -17,6 +17,7 @@ from kaa.shell.naming import Naming
 from kaa.shell.other_sessions import OtherSessions
 
 if TYPE_CHECKING:
+    from kaa.session.waiting import WaitingMessages
     from kaa.shell.acting.control import Acting
     from kaa.shell.acting.messages import Unasked
     from kaa.shell.exporting import Exporting
@@ -66,6 +67,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         worktrees: gives what compares and merges the worktrees of the project; loaded when it is used.
         acting: makes what carries out what extensions do; it gets what starts runs for them, once that is there, and
             what gives the mode of approvals.
+        waiting: what waited in it when its kaa was killed.
     """
 
     store: SessionStore
@@ -84,3 +86,4 @@ class SessionParts(msgspec.Struct, frozen=True):
     extensions: "Callable[[], ExtensionControl]"
     worktrees: "Callable[[], ConversationWorktrees]"
     acting: "Callable[[Callable[[], Unasked | None], Callable[[], str]], Acting]"
+    waiting: "WaitingMessages | None"

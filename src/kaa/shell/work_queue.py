@@ -192,9 +192,11 @@ class WorkQueue:
     async def take_unsaid(self) -> list[UserMessage]:
         """Take back what waits if there is no run it could wait for, what waited before, and what could not be said.
 
+        What waited before includes what did when the session's kaa was killed.
+
         What extensions sent waits for the next run.
         """
-        unsaid, self._unsaid = self._unsaid, []
+        unsaid, self._unsaid = [*self._conversation.take_left(), *self._unsaid], []
         if self._conversation.is_running:
             return unsaid
         waiting = self._conversation.clear_queues()

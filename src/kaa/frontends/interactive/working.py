@@ -1,5 +1,6 @@
 """What stands above the editor while something goes on: that it does, since when, and what waits to be said."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from kaa.frontends.interactive.footer import short_count
@@ -102,6 +103,10 @@ class WorkingLine:
         """There is none."""
 
 
+# What kaa's own extensions send says itself what it is.
+_OWN_EXTENSION = re.compile(r"\A\[kaa\.[\w.]+\] ")
+
+
 class QueuedMessages(Display):
     """What was said while the agent works and is not given to it yet: a line for each.
 
@@ -117,7 +122,8 @@ class QueuedMessages(Display):
 
     def show(self, steering: Sequence[str], follow_up: Sequence[str]) -> None:
         """These wait."""
-        self._messages = [*(f"steering: {text}" for text in steering), *(f"afterwards: {text}" for text in follow_up)]
+        waiting = [*(("steering", text) for text in steering), *(("afterwards", text) for text in follow_up)]
+        self._messages = [f"{when}: {_OWN_EXTENSION.sub('', text)}" for when, text in waiting]
         self.changed()
 
     def _paint(self, width: int) -> list[str]:

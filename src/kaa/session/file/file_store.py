@@ -182,6 +182,11 @@ def draft_path(session: Path) -> Path:
     return session.with_name(f"{session.name}.draft")
 
 
+def waiting_path(session: Path) -> Path:
+    """Where the messages that wait for the model are kept beside a session file."""
+    return session.with_name(f"{session.name}.waiting")
+
+
 def agents_folder(session: Path) -> Path:
     """Where the sessions of the agents of a conversation are kept."""
     return session.with_name(f"{session.name}{AGENTS_ENDING}")

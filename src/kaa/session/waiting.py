@@ -1,0 +1,105 @@
+"""Keeps the messages that wait for the model beside their session, which has them only when the model gets them."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.core.events import Event, QueueUpdate
+from kaa.core.messages import UserMessage
+from kaa.host.log import LOG
+from kaa.host.regular_files import read_regular
+from kaa.session.as_user_message import custom_entry
+from kaa.session.errors import SessionWriteError
+from kaa.session.file.file_store import FileStore, waiting_path
+from kaa.session.file.whole_file import whole_file
+
+_LARGEST_BYTES = 64 * 1024 * 1024
+_DECODER = msgspec.json.Decoder(list[UserMessage])
+
+
+class WaitingMessages:
+    """What waits in one session, and what waited in it when its kaa was killed.
+
+    Args:
+        session: the file of the session, which only this process has open.
+        left: what waited when its kaa was killed; it stays here until it is taken.
+    """
+
+    def __init__(self, session: Path, left: Sequence[UserMessage] = ()) -> None:
+        self._path = waiting_path(session)
+        self._left = list(left)
+        self._waiting: list[UserMessage] = []
+
+    def follow(self, agent: Agent) -> None:
+        """Keep what waits for this agent, from now on."""
+
+        def note(event: Event) -> None:
+            if isinstance(event, QueueUpdate):  # later: what does not wait any more is in the session then
+                asyncio.get_running_loop().call_soon(lambda: self.keep(agent.waiting))
+
+        agent.subscribe(note)
+
+    def keep(self, waiting: Sequence[UserMessage]) -> None:
+        """These wait now, and no others. That they cannot be written is no reason to stop the run."""
+        self._waiting = list(waiting)
+        messages = [*self._left, *self._waiting]
+        try:
+            if messages:
+                _write(self._path, msgspec.json.encode(messages))
+            else:
+                self._path.unlink(missing_ok=True)
+        except OSError as error:
+            LOG.warning("messages that wait cannot be kept: %s", error)
+
+    def take_left(self) -> list[UserMessage]:
+        """Take what waited when the session's kaa was killed."""
+        left, self._left = self._left, []
+        if left:
+            self.keep(self._waiting)
+        return left
+
+
+def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody_looks: bool) -> WaitingMessages:
+    """What waited when a session's kaa was killed. What extensions had sent gets into the session: the model reads it.
+
+    Nothing may be at work in the session yet.
+
+    Args:
+        store: the session.
+        notify: told, in a sentence, what becomes of the messages of the person.
+        somebody_looks: whether they come back into an editor.
+    """
+    try:
+        left = _DECODER.decode(read_regular(waiting_path(store.path), _LARGEST_BYTES))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        LOG.warning("messages that waited cannot be read: %s", error)
+        return WaitingMessages(store.path)
+    sent = [message for message in left if message.note is not None or message.origin != "person"]
+    if sent:
+        with suppress(SessionWriteError):  # a full disk: the next opening adds them
+            store.append(*map(custom_entry, sent))
+            store.request_sync()
+            left = [message for message in left if message not in sent]
+    if left:
+        messages = "a message was" if len(left) == 1 else f"{len(left)} messages were"
+        where = "back in the editor" if somebody_looks else "kept for the editor of the terminal (kaa -c)"
+        notify(f"kaa ended before {messages} sent: {where}")
+    waiting = WaitingMessages(store.path, left)
+    waiting.keep(())
+    return waiting
+
+
+def _write(path: Path, data: bytes) -> None:
+    if len(data) > _LARGEST_BYTES:
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with whole_file(path.name, folder, replace=True) as file:
+            file.write(data)
+    finally:
+        os.close(folder)

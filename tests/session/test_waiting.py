@@ -1,0 +1,64 @@
+"""Messages that wait for the model survive a kill: of extensions in the session, of the person beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from kaa.core.messages import ExtensionNote, ImageContent, TextContent, UserMessage
+from kaa.session.context import build_context
+from kaa.session.file.file_store import FileStore, waiting_path
+from kaa.session.store import new_header
+from kaa.session.waiting import WaitingMessages, recover_waiting
+
+_REPORT = UserMessage("It has finished.", 1, "extension", ExtensionNote("kaa.builtin.agents", "report"))
+_STEERING = UserMessage((TextContent("Use tabs."), ImageContent("aGk=", "image/png")), 2)
+_LAST = UserMessage("Then test it.", 3)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return FileStore.create(tmp_path / "s.jsonl", new_header("/p"))
+
+
+def recovered(store: FileStore) -> tuple[WaitingMessages, list[str]]:
+    said: list[str] = []
+    return recover_waiting(store, said.append, somebody_looks=True), said
+
+
+def test_the_model_reads_what_extensions_sent_and_the_person_gets_back_what_they_sent(store: FileStore) -> None:
+    WaitingMessages(store.path).keep([_STEERING, _REPORT, _LAST])
+    assert waiting_path(store.path).stat().st_mode & 0o777 == 0o600
+
+    waiting, said = recovered(store)
+
+    assert [message.text for message in build_context(store).messages] == ["It has finished."]
+    assert said == ["kaa ended before 2 messages were sent: back in the editor"]
+    assert waiting.take_left() == [_STEERING, _LAST]
+    assert waiting.take_left() == []
+    assert not waiting_path(store.path).exists()
+
+
+def test_what_nobody_takes_stays_beside_what_waits_later(store: FileStore) -> None:
+    WaitingMessages(store.path).keep([_STEERING])
+
+    first, _ = recovered(store)
+    first.keep([_LAST])
+    first.keep([])
+    second, said = recovered(store)
+
+    assert said == ["kaa ended before a message was sent: back in the editor"]
+    assert second.take_left() == [_STEERING]
+    assert build_context(store).messages == ()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'[{"role":"user"}]', b"\xff", b"[" * 100_000])
+def test_a_file_that_is_none_of_kaa_loses_nothing_else(store: FileStore, content: bytes) -> None:
+    waiting_path(store.path).write_bytes(content)
+
+    waiting, said = recovered(store)
+
+    assert (waiting.take_left(), said) == ([], [])
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    WaitingMessages(tmp_path / "missing" / "s.jsonl").keep([_LAST])
