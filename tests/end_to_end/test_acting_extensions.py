@@ -47,6 +47,35 @@ def test_print_mode_works_on_what_extensions_send(kaa: Kaa, server: ModelServer)
     assert done.out.endswith("They pass.\n")
 
 
+_LEAVING = """
+import asyncio
+from kaa.ext.api import GiveUp
+
+def extend(kaa):
+    async def look(context):
+        await asyncio.sleep(0.3)
+        context.show.notice("looked at what is left")
+
+    async def give_up(reply, context):
+        context.when_idle(look)
+        return GiveUp("the check failed")
+
+    kaa.before_end(give_up)
+"""
+
+
+def test_what_an_extension_leaves_for_later_is_done_after_a_run_that_failed(kaa: Kaa, server: ModelServer) -> None:
+    (kaa.home / "extensions" / "ci.py").write_text(_LEAVING)
+    server.begin([say("Done.")])
+
+    done = kaa.run("-p", "hi")
+
+    assert done.code != 0
+    assert "the check failed" in done.err
+    assert "looked at what is left" in done.err
+    assert "when_idle" not in done.err
+
+
 def test_json_mode_names_the_extension(kaa: Kaa, server: ModelServer) -> None:
     server.begin([say("Hello."), say("They pass.")])
 

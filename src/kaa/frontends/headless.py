@@ -245,6 +245,8 @@ async def _submit_all(messages: list[UserMessage], work: WorkQueue, output: Outp
             case SessionToOpen():
                 return outcome
             case AgentEnd(reason=reason) if reason != "done":
+                if reason != "aborted":
+                    await work.idle_work_done()  # such as what a plan that failed leaves to be said
                 return of_reason(reason)
             case _:
                 pass

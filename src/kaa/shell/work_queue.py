@@ -49,6 +49,7 @@ class WorkQueue:
         self._has_ended = False
         self._held: list[tuple[UserMessage, bool]] = []  # what extensions sent before the conversation began
         self._idle: deque[Callable[[], Awaitable[None]]] = deque()
+        self._idle_work: asyncio.Task[None] | None = None
         self._begun: set[asyncio.Task[None]] = set()  # what nobody waits for
         self._works_beside: set[asyncio.Task[None]] = set()  # what no run and no message waits for
         self._begun_observers: list[Callable[[asyncio.Task[None]], None]] = []
@@ -159,6 +160,11 @@ class WorkQueue:
         end, self._unasked_end = self._unasked_end, None
         return end
 
+    async def idle_work_done(self) -> None:
+        """Wait until functions have ended that waited until the agent was idle."""
+        if self._idle_work is not None:
+            await asyncio.wait((self._idle_work,))
+
     async def submit(self, message: UserMessage) -> SubmitOutcome:
         """Do what the user asks, when extensions have nothing done. See `Conversation.submit`."""
         while self._begun:
@@ -244,18 +250,19 @@ class WorkQueue:
         """The messages of the person that wait. Those of extensions are dropped."""
         return [message for message in self._conversation.clear_queues() if message.note is None]
 
-    def _begin(self, work: Coroutine[None, None, None]) -> None:
+    def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         # Not in the context of whoever asks for it: what holds for an agent there does not hold for the conversation.
         task = asyncio.create_task(work, context=Context())
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
         for observer in self._begun_observers:
             observer(task)
+        return task
 
     def _proceed(self) -> None:
         """Call what waits until the agent is idle, if it is."""
         if self._idle and self._has_begun and not (self._has_ended or self.is_busy or self._work):
-            self._begin(self._do_idle_work())
+            self._idle_work = self._begin(self._do_idle_work())
 
     async def _do_idle_work(self) -> None:
         while self._idle and not (self._has_ended or self.is_busy or self._work):
