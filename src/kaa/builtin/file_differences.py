@@ -1,8 +1,9 @@
 """What a session changed, by file: a line with figures for each, and the change as a unified diff."""
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 
 import msgspec
 
@@ -13,6 +14,8 @@ from kaa.workspace.checkpoints.plans import FileDifference
 # Above this product of lengths, comparing takes too long: then all of the old text goes and all of the new one comes.
 MAX_COMPARED = 4_000_000
 _MAX_LINES = 5_000
+_CONTEXT_LINES = 3
+_HEAD = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 _DOUBTS: dict[Origin, str] = {
     "call": "",
     "command": "",
@@ -75,9 +78,31 @@ def _lines(content: bytes) -> list[str]:
 
 
 def _unified(old: list[str], new: list[str]) -> Iterable[str]:
+    """A unified diff. Only what lies between the equal lines at both ends is compared."""
     if old == new:
-        return ()
-    if len(old) * len(new) > MAX_COMPARED:
-        head = f"@@ -1,{len(old)} +1,{len(new)} @@"
-        return [head, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
-    return islice(difflib.unified_diff(old, new, lineterm=""), 2, None)  # without the names of files
+        return
+    start = _equal_lines(zip(old, new, strict=False))
+    end = _equal_lines(zip(reversed(old[start:]), reversed(new[start:]), strict=False))
+    before, behind = min(start, _CONTEXT_LINES), min(end, _CONTEXT_LINES)  # what is shown of the equal lines
+    above, below = start - before, end - behind
+    gone, come = old[above : len(old) - below], new[above : len(new) - below]
+    if len(gone) * len(come) <= MAX_COMPARED:
+        for line in islice(difflib.unified_diff(gone, come, lineterm=""), 2, None):  # without the names of files
+            yield _HEAD.sub(lambda head: _moved(head, above), line) if line.startswith("@@") else line
+        return
+    yield f"@@ -{above + bool(gone)},{len(gone)} +{above + bool(come)},{len(come)} @@"
+    yield from (f" {line}" for line in gone[:before])
+    yield from (f"-{line}" for line in gone[before : len(gone) - behind])
+    yield from (f"+{line}" for line in come[before : len(come) - behind])
+    yield from (f" {line}" for line in gone[len(gone) - behind :])
+
+
+def _equal_lines(pairs: Iterable[tuple[str, str]]) -> int:
+    """How many pairs at the beginning are equal."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _moved(head: re.Match[str], lines: int) -> str:
+    """The first line of a hunk so many lines further down."""
+    old, old_length, new, new_length = head.groups(default="")
+    return f"@@ -{int(old) + lines}{old_length} +{int(new) + lines}{new_length} @@"
