@@ -10,6 +10,7 @@ import pytest
 from kaa.core.tool import text_result
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.parsing import Parsed
+from tests.support.patience import HANG_SECONDS
 from tests.support.toolbox import text_of
 
 if TYPE_CHECKING:
@@ -158,6 +159,24 @@ def test_a_check_that_takes_too_long_does_not_hold_up_the_edit(
         desk.seconds = 0.0
         assert await desk.edit("a.py", "(\n") == []
         parsing_goes_on()
+
+    at_desk(scene)
+
+
+def test_what_no_result_brought_is_told_when_the_run_would_end(
+    at_desk: "AtDesk", parsing_goes_on: Callable[[], None]
+) -> None:
+    async def scene(desk: "Desk") -> None:
+        desk.seconds = 0.0
+        assert await desk.edit("a.json", "(") == []
+        assert await desk.edit("b.json", "(") == []
+        (desk.root / "b.json").write_text("[]")
+        assert await desk.checks.left(desk.workspace, seconds=0.01) == ""
+        asyncio.get_running_loop().call_later(0.05, parsing_goes_on)
+        found = await desk.checks.left(desk.workspace, seconds=HANG_SECONDS)
+        assert found.startswith("[new error] a.json:1:1: ")
+        assert "b.json" not in found
+        assert await desk.checks.left(desk.workspace, seconds=HANG_SECONDS) == ""
 
     at_desk(scene)
 

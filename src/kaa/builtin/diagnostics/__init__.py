@@ -8,7 +8,9 @@ from msgspec import Meta
 from kaa.core.messages import ToolCall
 from kaa.core.tool import ToolResult, TypedTool
 from kaa.ext.api import (
+    AssistantMessage,
     CommandContext,
+    Continue,
     ConversationContext,
     Extension,
     ExtensionAPI,
@@ -27,6 +29,8 @@ _LSP = (
     "the project has; or rename it everywhere."
 )
 Operation: TypeAlias = Literal["definition", "references", "hover", "symbols", "workspace_symbols", "rename"]
+# How long the end of a run waits for what checks find in its last edits.
+_LAST_SECONDS = 1.0
 _EDIT_TOOLS = ("write", "edit", "apply_patch")
 
 
@@ -44,6 +48,7 @@ def extend(api: ExtensionAPI) -> None:
     """Register the hooks around edits, the tool and the command."""
     api.before_tool(_before)
     api.after_tool(_after)
+    api.before_end(_finish)
     api.on_session_end(_end)
     tool = TypedTool("lsp", _LSP, LspArguments, _ask)
     title = "{operation} {path} {symbol}"
@@ -102,6 +107,15 @@ async def _after(call: ToolCall, result: ToolResult, context: ConversationContex
     return await _checks(context).after(
         call, result, context.workspace, caller=context.caller, is_full=is_full, seconds=seconds
     )
+
+
+async def _finish(_reply: AssistantMessage, context: ConversationContext) -> Continue | None:
+    """Errors of edits that came too late for their results, when no other result follows that could bring them."""
+    checks = context.state(Watch, Watch).checks
+    if checks is None or context.features.diagnostics == "off":
+        return None
+    found = await checks.left(context.workspace, seconds=_LAST_SECONDS)
+    return Continue(found, progress=True) if found else None
 
 
 async def _ask(arguments: LspArguments, context: ToolContext) -> ToolResult:

@@ -48,6 +48,7 @@ class Checks:
         self._confined: WeakKeyDictionary[Workspace, Workspace] = WeakKeyDictionary()
         self._pools: WeakKeyDictionary[Workspace, ServerPool] = WeakKeyDictionary()
         self._at_work: set[asyncio.Task[Any]] = set()
+        self._awaited: set[asyncio.Task[list[Problem]]] = set()  # by who made an edit, after its result
         self._late: dict[str, list[tuple[Edit, list[Problem]]]] = {}  # by caller
 
     async def before(self, call: ToolCall, workspace: Workspace, *, caller: str = "", is_full: bool) -> None:
@@ -98,13 +99,27 @@ class Checks:
 
     async def with_late(self, result: ToolResult, workspace: Workspace, *, caller: str = "") -> ToolResult | None:
         """The result of any call with the errors of edits that came too late for theirs, if they still hold."""
+        problems = await self._late_problems(workspace, caller)
+        return _with_problems(result, problems) if problems else None
+
+    async def left(self, workspace: Workspace, *, seconds: float) -> str:
+        """Lines with the errors of edits that no result brought, if they still hold; empty for none.
+
+        Args:
+            seconds: how long to wait for checks of edits that are at work.
+        """
+        if self._awaited:
+            await asyncio.wait(self._awaited, timeout=seconds)
+        return "\n".join(lines_of(await self._late_problems(workspace, "")))
+
+    async def _late_problems(self, workspace: Workspace, caller: str) -> list[Problem]:
         problems = [
             problem
             for edit, found in self._late.pop(caller, ())
             if (now := await content_of(edit.path, workspace)) is not None and now[1] == edit.after
             for problem in found
         ]
-        return _with_problems(result, _most_telling((), (problems,))) if problems else None
+        return _most_telling((), (problems,))
 
     async def _checked(
         self,
@@ -190,9 +205,11 @@ class Checks:
             check.cancel()
             return
         asyncio.get_running_loop().call_later(_LATEST_SECONDS, check.cancel)
+        self._awaited.add(check)
         check.add_done_callback(partial(self._came_late, edit, caller))
 
     def _came_late(self, edit: Edit, caller: str, check: asyncio.Task[list[Problem]]) -> None:
+        self._awaited.discard(check)
         if found := _found(check):
             late = self._late.setdefault(caller, [])
             late.append((edit, found))
