@@ -1,5 +1,7 @@
 """A process that has loaded the hands, and forks for each start: `python -I -S warm_hands.py SOCKET .../__main__.py`.
 
+It also forks for programs of tests that try parts of the hands (`hands_program.py`).
+
 Any process can send orders, each with a socket for the answer. To start hands, it sends their control socket too, and
 the answer is their pid; with that it kills them, or waits for them: the answer is how they ended. After an
 ordinary start they would be its children; here they are children of this process, and named after it (`name_for`).
@@ -7,6 +9,7 @@ ordinary start they would be its children; here they are children of this proces
 
 import ctypes
 import errno
+import fcntl
 import gc
 import json
 import os
@@ -19,6 +22,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
 from typing import Any, NoReturn
 
 # What hands load before they are confined and afterwards.
@@ -34,11 +39,22 @@ LOADED = (
     "kaa.hands.server",
 )
 
+# What programs of tests load besides: ordinary users cannot read the packages of root.
+_LOADED_FOR_PROGRAMS = (
+    "glob",
+    "kaa.hands.confinement.contained",
+    "kaa.hands.confinement.insiders",
+    "kaa.hands.confinement.landlocked",
+    "kaa.hands.confinement.worktrees",
+)
+_FIRST_FREE = 512  # descriptors that arrive for a program wait above this number
+
 # clone(2): the child's parent is that of the caller.
 _CLONE_PARENT = 0x8000
 _CLONE_NUMBERS = {"x86_64": 56, "aarch64": 220}
 _RESOURCES = 16  # getrlimit(2)
-_LIMIT = 4096
+_LIMIT = 1 << 16
+_MOST_DESCRIPTORS = 16
 _PR_SET_NAME = 15  # prctl(2)
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -78,6 +94,14 @@ class HandsServer:
         if pid < 0:
             raise OSError(-pid, os.strerror(-pid))
         return ForkedHands(pid, self)
+
+    def fork_program(self, order: dict[str, object], descriptors: Sequence[int]) -> int:
+        """Start a program as a child of this process; its pid. The first three descriptors are its standard streams."""
+        assert all(number < _FIRST_FREE for number in descriptors)
+        pid = self.ask(order | {"numbers": list(descriptors[3:])}, descriptors, None)
+        if pid < 0:
+            raise OSError(-pid, os.strerror(-pid))
+        return pid
 
     def ask(self, order: dict[str, object], descriptors: Sequence[int], timeout: float | None) -> int:
         """Send an order, and wait for its answer.
@@ -132,7 +156,7 @@ def serve(orders: socket.socket) -> NoReturn:
                 pid = running.pop(descriptor)
                 ended[pid] = os.waitpid(pid, 0)[1]
             else:
-                message, descriptors, _, _ = socket.recv_fds(orders, _LIMIT, 2)
+                message, descriptors, _, _ = socket.recv_fds(orders, _LIMIT, _MOST_DESCRIPTORS)
                 if not message:
                     os._exit(0)
                 order, answer = json.loads(message), socket.socket(fileno=descriptors[0])
@@ -143,6 +167,9 @@ def serve(orders: socket.socket) -> NoReturn:
                         os.kill(order["kill"], signal.SIGKILL)
                     with answer:
                         _answer(0, answer)
+                elif "program" in order:
+                    with answer:
+                        _answer(_start_program(order, descriptors[1:]), answer)
                 else:
                     pid = _fork(order, descriptors[1], [orders, answer, *(one for _, one in waiting)], running)
                     with answer:
@@ -198,6 +225,54 @@ def _become_hands(order: dict[str, Any], control: int) -> NoReturn:
         os._exit(1)
 
 
+def _start_program(order: dict[str, Any], descriptors: Sequence[int]) -> int:
+    """Start a program beside this process. Its pid, or the number of an error, negative."""
+    pid = clone_beside()
+    if pid == 0:
+        _become_program(order, descriptors)
+    for one in descriptors:
+        os.close(one)
+    return pid if pid > 0 else -ctypes.get_errno()
+
+
+def _become_program(order: dict[str, Any], descriptors: Sequence[int]) -> NoReturn:
+    """Run a program with these descriptors, by the numbers that they have where it was ordered, and no others."""
+    waiting = [fcntl.fcntl(one, fcntl.F_DUPFD, _FIRST_FREE) for one in descriptors]
+    os.closerange(3, _FIRST_FREE)
+    for number, one in zip((0, 1, 2, *order["numbers"]), waiting, strict=True):
+        os.dup2(one, number)
+    os.closerange(waiting[0], waiting[-1] + 1)
+    os.umask(order["umask"])
+    os.chdir(order["directory"])
+    sys.argv = [order["program"], *order["arguments"]]
+    sys.path.append(_parent_of_kaa())
+    status = 1
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        exec(_code_of(order), main.__dict__)
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with suppress(OSError):
+            sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _code_of(order: dict[str, Any]) -> Any:  # any: a code object
+    if "code" in order:
+        return compile(order["code"], "<string>", "exec")
+    return SourceFileLoader("__main__", order["program"]).get_code("__main__")  # compiled before, if possible
+
+
+def _parent_of_kaa() -> str:
+    """Return the directory of the package whose hands were loaded; `sys.argv` is that of the program by then."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(str(sys.modules["kaa.hands"].__file__))))
+
+
 def name_for(brain: int) -> str:
     """The name of hands that a process started."""
     return f"hands {brain}"
@@ -220,7 +295,7 @@ def clone_beside() -> int:
 
 def main() -> NoReturn:
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(sys.argv[2]))))
-    for name in LOADED:
+    for name in (*LOADED, *_LOADED_FOR_PROGRAMS):
         import_module(name)
     sys.path.pop()
     gc.collect()

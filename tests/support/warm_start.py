@@ -93,10 +93,13 @@ def _warm_hands() -> Iterator[socket.socket]:
             cwd="/",
             stdin=subprocess.DEVNULL,
         )
-    launch_hands.start_by(HandsServer(ours).start)
+    server = HandsServer(ours)
+    launch_hands.start_by(server.start)
+    _hands_servers.append(server)
     try:
         yield ours
     finally:
+        _hands_servers.remove(server)
         launch_hands.start_by(None)
         ours.shutdown(socket.SHUT_RDWR)  # runs that still live have it too
         ours.close()
@@ -113,7 +116,12 @@ def cold_hands() -> Iterator[None]:
         launch_hands.start_by(former)
 
 
+# What a program of a test begins with where nothing forks it.
+_PRELUDE = "import sys; sys.path.append({parent!r}); del sys.argv[0]\n"
+_RUN_FILE = "import runpy; runpy.run_path(sys.argv[0], None, '__main__')"
+
 _servers: list[_Server] = []
+_hands_servers: list[HandsServer] = []
 
 
 @contextmanager
@@ -133,7 +141,49 @@ def warm_runs() -> Iterator[None]:
             server.close()
 
 
-class KaaProcess(subprocess.Popen[AnyStr]):
+class _ForkedProcess(subprocess.Popen[AnyStr]):
+    """A process that another one may have forked, as a child of this one."""
+
+    def _adopt(self, pid: int, call: Mapping[str, Any]) -> None:
+        self.pid = pid
+        self._child_created = True
+        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        close: Any = self._close_pipe_fds  # type: ignore[attr-defined] # private to Popen
+        close(*(call[name] for name in pipes))
+
+
+class HandsProgram(_ForkedProcess[bytes]):
+    """A program of a test that tries parts of the hands, without site packages: `python -I -S program arguments...`.
+
+    Args:
+        program: path of a module that imports the standard library and `kaa.hands` only, without a package of its own.
+        arguments: its arguments.
+        code: what to execute in place of the module.
+        options: those of `Popen`; the environment is empty.
+    """
+
+    def __init__(self, program: Path, *arguments: str, code: str = "", **options: Any) -> None:  # any: as Popen's
+        self._order: dict[str, object] = {"program": str(program), "arguments": arguments}
+        if code:
+            self._order["code"] = code
+        parent = os.path.dirname(os.path.dirname(os.path.dirname(hands.__file__)))
+        started = _PRELUDE.format(parent=parent) + (
+            code or "import runpy; runpy.run_path(sys.argv[0], None, '__main__')"
+        )
+        super().__init__([sys.executable, "-I", "-S", "-c", started, str(program), *arguments], env={}, **options)
+
+    def _execute_child(self, *given: Any) -> None:  # any: as below
+        start: Any = super()._execute_child  # type: ignore[misc] # not in typeshed
+        call: dict[str, Any] = dict(inspect.signature(start).bind(*given).arguments)
+        if not _hands_servers:
+            start(**call)
+            return
+        order = self._order | {"directory": os.path.abspath(call["cwd"] or os.getcwd()), "umask": _umask()}
+        descriptors = [*_standard_streams(call), *sorted(call["pass_fds"])]
+        self._adopt(_hands_servers[-1].fork_program(order, descriptors), call)
+
+
+class KaaProcess(_ForkedProcess[AnyStr]):
     """A process of kaa: what `subprocess.Popen([COMMAND, …], …)` is, but for the loading.
 
     Args:
@@ -173,7 +223,6 @@ class KaaProcess(subprocess.Popen[AnyStr]):
                 call["env"] = {launcher.VARIABLE: json.dumps(self._launch)}
             start(**call)
             return
-        streams = (("p2cread", 0), ("c2pwrite", 1), ("errwrite", 2))
         request = {
             "arguments": call["args"][1:],
             "cwd": os.path.abspath(call["cwd"] or os.getcwd()),
@@ -183,11 +232,12 @@ class KaaProcess(subprocess.Popen[AnyStr]):
             "launch": self._launch,
             "umask": _umask(),
         }
-        self.pid = _servers[-1].fork(request, [own if call[name] == -1 else call[name] for name, own in streams])
-        self._child_created = True
-        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
-        close: Any = self._close_pipe_fds  # type: ignore[attr-defined] # private too
-        close(*(call[name] for name in pipes))
+        self._adopt(_servers[-1].fork(request, _standard_streams(call)), call)
+
+
+def _standard_streams(call: Mapping[str, Any]) -> list[int]:  # any: what `_execute_child` gets
+    streams = (("p2cread", 0), ("c2pwrite", 1), ("errwrite", 2))
+    return [own if call[name] == -1 else call[name] for name, own in streams]
 
 
 def _can_be_warm(call: Mapping[str, Any]) -> bool:

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,9 @@ from kaa.hands.below import RootDirectory
 from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.states import State, digest_of
+from tests.hands.checkpoints import put_as_ordinary_user
 from tests.support.ordinary import ORDINARY_UID, as_ordinary_user, open_directory
+from tests.support.warm_start import HandsProgram
 
 _NEW = b"new\n"
 
@@ -145,6 +146,11 @@ def test_a_directory_goes_only_when_it_is_empty(root: RootDirectory) -> None:
     assert [entry.name for entry in Path(root.path).iterdir()] == ["full"]
 
 
+def _put_as_ordinary_user(folder: str) -> object:
+    with HandsProgram(Path(put_as_ordinary_user.__file__), folder, stdout=subprocess.PIPE) as process:
+        return json.loads(process.communicate()[0])
+
+
 def test_an_ordinary_user_changes_modes_of_what_he_cannot_read_and_is_told_of_bits_that_get_lost() -> None:
     if os.geteuid() != 0:
         pytest.skip("a directory of a foreign group takes root")
@@ -154,10 +160,8 @@ def test_an_ordinary_user_changes_modes_of_what_he_cannot_read_and_is_told_of_bi
             (Path(folder) / name).mkdir()
             (Path(folder) / name).chmod(mode)
             os.chown(Path(folder) / name, 65534, 0)
-        command = [sys.executable, "-m", "tests.hands.checkpoints.put_as_ordinary_user", folder]
-        done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, check=True)
 
-        assert json.loads(done.stdout) == {"0700": "", "2755": "the system set the mode 0755 instead of 2755"}
+        assert _put_as_ordinary_user(folder) == {"0700": "", "2755": "the system set the mode 0755 instead of 2755"}
         assert (Path(folder) / "0700").stat().st_mode & 0o7777 == 0o700
 
 
@@ -203,9 +207,7 @@ def test_a_file_of_an_ordinary_user_comes_back_without_the_bits_that_the_system_
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o2777)  # files in it get its group, which nobody is not in
         (Path(folder) / "6755").write_bytes(b"old\n")
-        command = [sys.executable, "-m", "tests.hands.checkpoints.put_as_ordinary_user", folder]
-        done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, check=True)
 
-        assert json.loads(done.stdout) == {"6755": "restored without its set-group-ID bit"}
+        assert _put_as_ordinary_user(folder) == {"6755": "restored without its set-group-ID bit"}
         assert (Path(folder) / "6755").read_bytes() == b"new\n"
         assert (Path(folder) / "6755").stat().st_mode & 0o7777 == 0o4755

@@ -17,6 +17,7 @@ import pytest
 import kaa
 from kaa.hands.policy import Policy, Tier
 from tests.support.elsewhere import in_memory
+from tests.support.warm_start import HandsProgram
 
 _PROBE = Path(__file__).with_name("probe.py")
 _PARENT_OF_KAA = Path(kaa.__file__).parent.parent
@@ -105,12 +106,7 @@ class Arena:
             mounts: what it must have mounted.
         """
         self._give_away()
-        interpreter, user = sys.executable, None
-        if wrapper and self.user is not None:  # the wrapper, too, must be the user's
-            interpreter, user = _interpreter_for_everybody(), self.user
-        # Beside the project: in bubblewrap's view there may be nothing else of where these tests are.
-        probe = shutil.copy(_PROBE, self.base) if wrapper else _PROBE
-        command = [*wrapper, interpreter, "-I", "-S", str(probe), str(_PARENT_OF_KAA)]
+        user = self.user if wrapper else None  # the wrapper, too, must be the user's
         order = self.order(
             policy,
             *attempts,
@@ -121,19 +117,32 @@ class Arena:
             user_changed=bool(user),
             mounts=mounts,
         )
+        if wrapper:
+            return self._wrapped(wrapper, user, order)
+        pipe = subprocess.PIPE
+        parent = str(_PARENT_OF_KAA)
+        with HandsProgram(_PROBE, parent, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=join) as process:
+            out, errors = process.communicate(order)
+        assert process.returncode == 0, errors.decode()
+        return msgspec.json.decode(out, type=Report)
+
+    def _wrapped(self, wrapper: Sequence[str], user: int | None, order: bytes) -> Report:
+        interpreter = sys.executable if user is None else _interpreter_for_everybody()
+        # Beside the project: in bubblewrap's view there may be nothing else of where these tests are.
+        probe = shutil.copy(_PROBE, self.base)
+        command = [*wrapper, interpreter, "-I", "-S", str(probe), str(_PARENT_OF_KAA)]
         groups: list[int] | None = None if user is None else []
         done = subprocess.run(
             command,
             input=order,
             capture_output=True,
-            pass_fds=join,
             check=False,
             env={},
             user=user,
             group=user,
             extra_groups=groups,
         )
-        if wrapper and done.stderr.startswith(b"bwrap: "):
+        if done.stderr.startswith(b"bwrap: "):
             return Report(refused=done.stderr.decode().strip())
         assert done.returncode == 0, done.stderr.decode()
         return msgspec.json.decode(done.stdout, type=Report)
@@ -169,9 +178,8 @@ class Arena:
     def lending(self, policy: Policy, *attempts: Attempt, lend: int) -> Iterator["subprocess.Popen[bytes]"]:
         """A probe that lends its namespaces and stays until the other end of `lend` is closed."""
         self._give_away()
-        command = [sys.executable, "-I", "-S", str(_PROBE), str(_PARENT_OF_KAA)]
         pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdin=pipe, stdout=pipe, pass_fds=[lend], env={}) as process:
+        with HandsProgram(_PROBE, str(_PARENT_OF_KAA), stdin=pipe, stdout=pipe, pass_fds=[lend]) as process:
             assert process.stdin is not None
             process.stdin.write(self.order(policy, *attempts, lend=lend))
             process.stdin.close()

@@ -1,18 +1,17 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-import kaa
 from kaa.hands.confinement.canaries import Canaries
 from kaa.hands.confinement.establishing import establish
 from kaa.hands.confinement.selftest import self_test
 from kaa.hands.policy import Mode, Policy, Tier
 from tests.support.patience import HANG_SECONDS
+from tests.support.warm_start import HandsProgram
 
 
 @pytest.fixture
@@ -35,13 +34,12 @@ def test_nothing_is_left(policy: Policy, tmp_path: Path) -> None:
 
 def test_nothing_is_left_when_the_hands_are_killed(policy: Policy, tmp_path: Path) -> None:
     script = (
-        "import sys, time; sys.path.append(sys.argv[1])\n"
+        "import time\n"
         "from kaa.hands.confinement.canaries import Canaries; from kaa.hands.policy import Policy\n"
         f"with Canaries.prepare({policy!r}) as canaries:\n"
         "    print('ready', flush=True); time.sleep(1000)\n"
     )
-    command = [sys.executable, "-c", script, str(Path(kaa.__file__).parent.parent)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    with HandsProgram(Path("script"), code=script, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         assert len(os.listdir(tmp_path / "kaa")) == 3

@@ -37,16 +37,18 @@ def probe(arena: Arena, *attempts: tuple[object, ...], **changes: Any) -> Report
 
 def python(code: str) -> tuple[str, str]:
     """An attempt that runs a program."""
-    return "shell", f"python3 - 2>&1 <<'END'\n{code}\nEND"
+    return "shell", f"python3 -IS - 2>&1 <<'END'\n{code}\nEND"
 
 
-def connecting(path: Path | str) -> tuple[str, str]:
-    """An attempt that says with which error a connection failed."""
+def connecting(*paths: Path | str, preparing: str = "") -> tuple[str, str]:
+    """An attempt that says with which errors connections to these sockets failed, in one program."""
     return python(
-        "import errno, socket\n"
-        "with socket.socket(socket.AF_UNIX) as sock:\n"
-        f"    error = sock.connect_ex({str(path)!r})\n"
-        "print(errno.errorcode.get(error, 'ok'), end='')"
+        f"import errno, os, socket\n{preparing}\n"
+        "outcomes = []\n"
+        f"for path in {[str(path) for path in paths]!r}:\n"
+        "    with socket.socket(socket.AF_UNIX) as sock:\n"
+        "        outcomes.append(errno.errorcode.get(sock.connect_ex(path), 'ok'))\n"
+        "print(*outcomes, end='')"
     )
 
 
@@ -84,38 +86,30 @@ def test_sockets_of_the_host_are_refused(someone: Arena, daemon: tuple[socket.so
         f"{project}/up{path}",
         f"/..{path}",
         f"{project}/../project/daemon",
+        "daemon",
     )
 
-    report = probe(
-        someone, *map(connecting, ways), python(f"import os\nos.chdir('{project}')\n" + connect_ex("daemon"))
-    )
+    report = probe(someone, connecting(*ways, preparing=f"os.chdir({str(project)!r})"))
 
-    assert report.outcomes == ["ECONNREFUSED"] * (len(ways) + 1)
+    assert report.outcomes[0].split() == ["ECONNREFUSED"] * len(ways)
     assert nobody_came(listener)
-
-
-def connect_ex(name: str) -> str:
-    return (
-        "import errno, socket\n"
-        f"print(errno.errorcode.get(socket.socket(socket.AF_UNIX).connect_ex({name!r}), 'ok'), end='')"
-    )
 
 
 def test_names_through_proc_lead_nowhere(someone: Arena, daemon: tuple[socket.socket, Path]) -> None:
     listener, path = daemon
-    me = os.getpid()
 
     report = probe(
         someone,
-        connecting(f"/proc/self/root{path}"),
-        connecting(f"/proc/1/root{path}"),
-        connecting(f"/proc/{me}/root{path}"),
-        python(
-            f"import os\nhandle = os.open('{path}', os.O_PATH)\nname = f'/proc/self/fd/{{handle}}'\n" + connect_ex("x")
+        connecting(
+            *(f"/proc/{process}/root{path}" for process in ("self", 1, os.getpid())),
+            "/proc/self/fd/99",
+            preparing=f"os.dup2(os.open({str(path)!r}, os.O_PATH), 99)",
         ),
     )
 
-    assert "ok" not in report.outcomes
+    outcomes = report.outcomes[0].split()
+    assert len(outcomes) == 4
+    assert "ok" not in outcomes
     assert nobody_came(listener)
 
 
@@ -172,15 +166,21 @@ def test_datagrams_are_denied_by_either_name(someone: Arena) -> None:
     assert report.outcomes == ["ESOCKTNOSUPPORT"] * 2 + ["ok"] * 2
 
 
-def test_connections_are_as_without_a_connect_broker(someone: Arena) -> None:
+@pytest.fixture(scope="module")
+def connections_outside(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What becomes of all connections without a sandbox."""
+    folder = tmp_path_factory.mktemp("outside")
+    command = [sys.executable, "-I", "-S", str(_CONNECTIONS), str(folder)]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def test_connections_are_as_without_a_connect_broker(someone: Arena, connections_outside: Any) -> None:
     program = shutil.copy(_CONNECTIONS, someone.project)
-    for name in ("inside", "outside"):
-        (someone.project / name).mkdir()
-    outside = subprocess.run([sys.executable, program, someone.project / "outside"], stdout=subprocess.PIPE, check=True)
+    (someone.project / "inside").mkdir()
 
-    report = probe(someone, ("shell", f"python3 {program} {someone.project}/inside 2>&1"))
+    report = probe(someone, ("shell", f"python3 -I -S {program} {someone.project}/inside 2>&1"))
 
-    assert json.loads(report.outcomes[0]) == json.loads(outside.stdout)
+    assert json.loads(report.outcomes[0]) == connections_outside
 
 
 def test_servers_that_went_into_the_background_are_still_of_the_sandbox(someone: Arena) -> None:

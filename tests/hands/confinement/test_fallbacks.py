@@ -11,12 +11,20 @@ _NO_LANDLOCK = {"landlock_create_ruleset": "ENOSYS"}
 _PRETENDS = ""  # the call does nothing and reports success
 
 
+@pytest.fixture(scope="module")
+def refusals() -> dict[int | None, str]:
+    """Why users get no namespaces, of those that were asked for; empty if they get them."""
+    return {}
+
+
 @pytest.fixture(autouse=True)
-def _needs_namespaces(request: pytest.FixtureRequest) -> None:
+def _needs_namespaces(request: pytest.FixtureRequest, refusals: dict[int | None, str]) -> None:
     for name in ("someone", "root"):
         if name in request.fixturenames:
             arena: Arena = request.getfixturevalue(name)
-            if reason := arena.probe(arena.policy("full")).refused:
+            if arena.user not in refusals:
+                refusals[arena.user] = arena.probe(arena.policy("full")).refused
+            if reason := refusals[arena.user]:
                 pytest.skip(f"needs user namespaces: {reason}")
 
 

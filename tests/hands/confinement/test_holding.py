@@ -1,11 +1,11 @@
 """Holding protected names while commands exchange what is at them. In a mount namespace of a process of its own."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.warm_start import HandsProgram
 
 pytestmark = pytest.mark.usefixtures("mounts")
 
@@ -56,14 +56,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _run(folder: Path, script: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _BEGIN + script, folder],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    with HandsProgram(Path("script"), str(folder), code=_BEGIN + script, stderr=subprocess.PIPE) as process:
+        _, errors = process.communicate()
+    assert process.returncode == 0, errors.decode()
 
 
 @pytest.mark.parametrize("link", [".cargo", ".cargo/config.toml"])

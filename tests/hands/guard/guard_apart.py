@@ -9,17 +9,16 @@ from kaa.hands.connection import WireConnection
 from kaa.hands.guard import serve
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
-from tests.support.ordinary import ORDINARY_UID
 
 OPEN_FILES = 256
 
 
-def main(descriptor: int, root: str, watches: bool) -> None:
+def main(descriptor: int, root: str, user: int, watches: bool) -> None:
     """Guard a directory for the brain at the other end of a socket."""
     if os.geteuid() == 0:
         os.setgroups([])
-        os.setresgid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID)
-        os.setresuid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID)
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
     if not watches:
         from kaa.hands.guard import service
@@ -30,4 +29,4 @@ def main(descriptor: int, root: str, watches: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3] == "told by inotify")
+    main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "told by inotify")

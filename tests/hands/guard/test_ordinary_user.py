@@ -3,8 +3,6 @@
 import os
 import socket
 import stat
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from kaa.hands.connection import WireConnection
+from tests.hands.guard import guard_apart
 from tests.hands.guard.guard_apart import OPEN_FILES
-from tests.support.ordinary import open_directory, own
+from tests.support.ordinary import ORDINARY_UID, open_directory, own
 from tests.support.patience import HANG_SECONDS
+from tests.support.warm_start import HandsProgram
 
 _CLOSED_MODES = (0o000, 0o300, 0o311, 0o444)
 
@@ -30,8 +30,8 @@ class Brain:
     def __init__(self, root: Path, how: str) -> None:
         ours, theirs = socket.socketpair()
         self._connection, self._root = WireConnection(ours), root
-        command = [sys.executable, "-m", "tests.hands.guard.guard_apart", str(theirs.fileno()), str(root), how]
-        self._process = subprocess.Popen(command, cwd=Path(__file__).parents[3], pass_fds=[theirs.fileno()])
+        arguments = str(theirs.fileno()), str(root), str(ORDINARY_UID), how
+        self._process = HandsProgram(Path(guard_apart.__file__), *arguments, pass_fds=[theirs.fileno()])
         theirs.close()
         assert self.check() == {}  # whatever is there at the start is in order
 
