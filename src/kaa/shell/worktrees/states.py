@@ -51,12 +51,14 @@ leave_out_programs
 # what that says of its file system, and of what to ignore.
 _GIT += """\
 own=
+line_break='
+'
 of_repository='filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|longpaths|sharedrepository|excludesfile'
 as_is() {
     test -z "$own" || return 0
     own=$(mktemp -d); trap 'rm -rf "$own"' 0
-    stored=$(git rev-parse --git-path objects); exclude=$(git rev-parse --git-path info/exclude)
-    form=$(git rev-parse --show-object-format)
+    stored=$(git rev-parse --show-object-format --git-path objects)
+    form=${stored%%$line_break*}; stored=${stored#*$line_break}; exclude=${stored%objects}info/exclude
     while IFS= read -r line; do
         case $line in
         "") continue ;;
@@ -126,10 +128,9 @@ compare() {
 }
 """
 # Only what goes wrong is told of what is written to stderr; the answer must not mix with it.
-_RUN = (
-    'errors=$(mktemp) && trap \'rm -f "$errors"\' 0 && sh -euc "$0" sh "$@" 2>"$errors" ||'
-    ' { code=$?; cat "$errors"; exit $code; }'
-)
+_RUN = """\
+{ errors=$(sh -euc "$0" sh "$@" 2>&1 >&3 3>&-); } 3>&1 || { code=$?; printf '%s' "$errors"; exit $code; }
+"""
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "kaa",
     "GIT_AUTHOR_EMAIL": "kaa@localhost",
@@ -164,6 +165,10 @@ _COMMIT = 'git commit-tree "$1" ${2:+-p "$2"} -m "$3"'
 _HEAD = 'env -u GIT_DIR git -C "$1" rev-parse --verify --quiet "HEAD^{commit}" || :'
 # Only one kaa at a time changes this name, so what locks it is of one that was killed.
 _KEEP = 'rm -f "$GIT_DIR/refs/kaa/worktrees/$1.lock"; git update-ref "refs/kaa/worktrees/$1" "$2"'
+_KEEP_MERGE = f"""\
+before=$(git commit-tree "$3" -p "$2" -m before); after=$(git commit-tree "$4" -p "$before" -m after)
+set -- "$1" "$after"; {_KEEP}
+"""
 _BEGIN_STORE = 'test -e "$GIT_DIR/HEAD" || git init -q --bare "$GIT_DIR"'
 # Behind the tree: what to leave out. The guard moves away names that programs obey while git writes below them, and
 # ends a command that creates one again and again.
@@ -188,7 +193,8 @@ cat "$names"
 """
 # First the tree, then the files with conflicts.
 _MERGE = """\
-if git merge-tree -z --write-tree --name-only --no-messages "$1" "$2"; then :; else test $? = 1; fi
+ours=$(git commit-tree "$2" -p "$1" -m ours); theirs=$(git commit-tree "$3" -p "$1" -m theirs)
+if git merge-tree -z --write-tree --name-only --no-messages "$ours" "$theirs"; then :; else test $? = 1; fi
 """
 # A killed git leaves the beginning of the file that it was writing, or has only removed it. What others changed stays.
 _COMPLETED = """\
@@ -305,6 +311,7 @@ class States:
 
     def __init__(self, workspace: LocalWorkspace, git_directory: str) -> None:
         self._workspace = workspace
+        self._known_changes: dict[tuple[str, str], list[Written]] = {}
         self._environment: Mapping[str, str | None] = {**_UNSET, **_IDENTITY, "GIT_DIR": git_directory}
 
     async def begin_store(self) -> None:
@@ -342,6 +349,10 @@ class States:
     async def keep(self, name: str, commit: str) -> None:
         """Keep a commit as that of a worktree, so that git never removes it."""
         await self._run(_KEEP, name, commit)
+
+    async def keep_merge(self, name: str, base: str, before: str, after: str) -> None:
+        """Keep both trees of a merge as `keep` does, as commits after that with which the worktree began."""
+        await self._run(_KEEP_MERGE, name, base, before, after)
 
     async def add(self, directory: str, branch: str, start: str, tree: str) -> None:
         """Make an empty directory a worktree of git's, with the files of a tree.
@@ -387,9 +398,7 @@ class States:
             mine: a tree.
             theirs: another one.
         """
-        ours = await self.commit(mine, base, "ours")
-        answer = await self._run(_MERGE, ours, await self.commit(theirs, base, "theirs"))
-        tree, *conflicts = answer.split("\0")
+        tree, *conflicts = (await self._run(_MERGE, base, mine, theirs)).split("\0")
         return tree, tuple(dict.fromkeys(filter(None, conflicts)))
 
     async def completed(self, mine: str, before: str, after: str) -> str:
@@ -445,9 +454,13 @@ class States:
         return [(change.kind, change.path) for change in await self._changes(before, after)]
 
     async def _changes(self, before: str, after: str) -> list[Written]:
-        fields = iter((await self._run(_CHANGES, before, after)).split("\0"))
-        entries = ((entry.split(" "), path) for entry, path in zip(fields, fields, strict=False))
-        return [Written(kind, path, mode, blob) for (_, mode, _, blob, kind), path in entries]
+        known = self._known_changes.get((before, after))
+        if known is None:  # trees do not change: that their objects are what their names say is checked once
+            fields = iter((await self._run(_CHANGES, before, after)).split("\0"))
+            entries = ((entry.split(" "), path) for entry, path in zip(fields, fields, strict=False))
+            known = [Written(kind, path, mode, blob) for (_, mode, _, blob, kind), path in entries]
+            self._known_changes[before, after] = known
+        return known
 
     async def apply(self, directory: str, before: str, after: str, known: Sequence[str]) -> None:
         """Turn one state of a directory into another; if a file cannot be written, it stays as it was.

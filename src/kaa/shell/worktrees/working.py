@@ -326,8 +326,7 @@ class Worktrees:
             await self._apply(states, worktree, merge, undo=undo)
             done = None if undo else Merged(self.place, merge.unmerged or merge.before, merge.after, merge.theirs)
             if done is not None:  # until another merge, git must not remove these states
-                parent = await states.commit(done.before, worktree.base, "before")
-                await states.keep(worktree.name, await states.commit(done.after, parent, "after"))
+                await states.keep_merge(worktree.name, worktree.base, done.before, done.after)
             elif merge.unmerged:  # what was taken back is a merge after that
                 done = worktree.merged
         self.registry.save(msgspec.structs.replace(worktree, merged=done, merging=None, undoing=None))
