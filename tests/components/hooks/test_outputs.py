@@ -67,7 +67,36 @@ def test_a_failure_that_blocks_lets_an_agent_end(event: HookEvent, decision: str
 @pytest.mark.parametrize("output", [{"decision": "maybe"}, {"hookSpecificOutput": {"permissionDecision": 5}}])
 def test_an_unknown_decision_is_a_failure_that_may_block(output: object) -> None:
     assert outcome_of(hook("PreToolUse", blocks=True), Ended(0, json.dumps(output))).decision == "deny"
-    assert said(output).decision == ""
+    assert said(output, "Stop").decision == ""
+    assert said(output, "Stop").problems
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        '{"hookSpecificOutput": {"permissionDecision": "denied"}}',
+        '{"decision": true}',
+        '[{"decision": "block"}]',
+        'debug {"decision": "block"}',
+    ],
+)
+def test_a_guard_whose_decision_is_not_understood_denies(output: str) -> None:
+    outcome = outcome_of(hook("PreToolUse"), Ended(0, output))
+
+    assert outcome.decision == "deny"
+    assert outcome.problems
+
+
+@pytest.mark.parametrize("before", ["\ufeff", "debug line\n", "\ufeff\r\n", "[1, 2]\n"])
+def test_the_answer_of_a_guard_counts_whatever_it_printed_before(before: str) -> None:
+    outcome = outcome_of(hook("PreToolUse"), Ended(0, f'{before}{{"decision": "block", "reason": "no"}}'))
+
+    assert outcome == Outcome("deny", "no")
+
+
+@pytest.mark.parametrize("output", ["[1, 2]", "[INFO] ls", '{"decision": null}', '{"decision": ""}', "\ufeff{}"])
+def test_a_guard_that_decides_nothing_lets_the_call_pass(output: str) -> None:
+    assert outcome_of(hook("PreToolUse"), Ended(0, output)) == Outcome()
 
 
 def test_a_tool_that_has_to_answer_answers_json() -> None:
@@ -122,7 +151,7 @@ def test_a_decision_with_a_raw_line_break_or_half_a_character_holds(reason: str)
 def test_values_of_wrong_types_are_not_used(value: object) -> None:
     fields = ("decision", "reason", "hookSpecificOutput", "systemMessage", "continue", "stopReason")
 
-    assert said(dict.fromkeys(fields, value)) == Outcome()
+    assert said(dict.fromkeys(fields[1:], value)) == Outcome()
 
 
 def test_the_strictest_decision_holds_with_its_reasons() -> None:

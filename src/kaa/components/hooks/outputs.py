@@ -32,6 +32,8 @@ _UNJUDGED = (
     'A hook that asks a model refuses what the model did not judge; with "onFailure": "continue" in its entry, it lets'
     " that pass."
 )
+# What an answer of a guard has, whatever else it printed.
+_DECISIONS = ('"decision"', '"permissionDecision"')
 # Plain output of these is for the model.
 _PLAIN: frozenset[HookEvent] = frozenset({"UserPromptSubmit", "SessionStart"})
 
@@ -92,22 +94,8 @@ def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
         return Outcome("deny", f"it {ended.problem}", problems=(f"{ended.problem}; the call was denied",))
     if ended.exit_code is None:
         return failed(hook, ended.problem)
-    output = ended.output.strip()
-    said = Outcome()
-    if output.startswith("{"):
-        try:
-            found = _decoded(output)
-        except (msgspec.DecodeError, RecursionError):
-            said = _not_understood(hook)
-        else:
-            said = failed(hook, problem) if (problem := _mistake(hook, found)) else _read(hook, found)
-    elif hook.handler == "mcp_tool" and output and _has_to_answer(hook) and hook.event != "PreCompact":
-        said = failed(hook, "answered no JSON")
-    elif output and ended.exit_code == 0:
-        if hook.dialect == "gemini":
-            said = Outcome(messages=(_cut(output),))
-        elif hook.event in _PLAIN:
-            said = Outcome(contexts=(_cut(output),))
+    output = ended.output.strip().lstrip("\ufeff").lstrip()  # some programs write the mark of UTF-8 first
+    said = _said(hook, output, succeeded=ended.exit_code == 0)
     if ended.exit_code == 2:
         return merged((said, _exit_2(hook, _cut(ended.errors.strip()) or said.reason)))
     if ended.exit_code != 0:
@@ -115,6 +103,29 @@ def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
         problem = ended.problem or f"failed with exit code {ended.exit_code}{f': {first}' if first else ''}"
         return merged((said, failed(hook, problem)))
     return said
+
+
+def _said(hook: HookDefinition, output: str, *, succeeded: bool) -> Outcome:
+    """What a hook wants by what it printed."""
+    decides = hook.event == "PreToolUse" and any(name in output for name in _DECISIONS)
+    if decides and not output.startswith("{"):
+        output = output[max(0, output.find("\n{")) :].lstrip()  # after lines that the guard printed besides
+    if output.startswith("{"):
+        try:
+            found = _decoded(output)
+        except (msgspec.DecodeError, RecursionError):
+            return _undecided(hook, "printed invalid JSON")
+        problem = _unknown_decision(found)
+        return merged((_undecided(hook, problem), _read(hook, found))) if problem else _read(hook, found)
+    if decides:
+        return _undecided(hook, "printed a decision that is no JSON object")
+    if hook.handler == "mcp_tool" and output and _has_to_answer(hook) and hook.event != "PreCompact":
+        return failed(hook, "answered no JSON")
+    if output and succeeded and hook.dialect == "gemini":
+        return Outcome(messages=(_cut(output),))
+    if output and succeeded and hook.event in _PLAIN:
+        return Outcome(contexts=(_cut(output),))
+    return Outcome()
 
 
 def _decoded(output: str) -> Any:
@@ -132,9 +143,8 @@ def _bytes(output: str) -> bytes:
     return output.encode("utf-8", "replace")
 
 
-def _not_understood(hook: HookDefinition) -> Outcome:
-    """Deny where a tool is about to run: the answer may be a refusal."""
-    problem = "printed invalid JSON"
+def _undecided(hook: HookDefinition, problem: str) -> Outcome:
+    """Deny where a tool is about to run: the answer may be a refusal. `problem`: the rest of a sentence."""
     if hook.event == "PreToolUse":
         return Outcome(
             "deny", f"it {problem}, so its decision is unknown", problems=(f"{problem}; the call was denied",)
@@ -142,13 +152,11 @@ def _not_understood(hook: HookDefinition) -> Outcome:
     return failed(hook, f"{problem}, which is not used")
 
 
-def _mistake(hook: HookDefinition, found: Mapping[str, Any]) -> str:
-    """What is wrong with an answer whose failure is to block, as the rest of a sentence."""
-    if not _has_to_answer(hook):
-        return ""
+def _unknown_decision(found: Mapping[str, Any]) -> str:
+    """The decision that nobody knows, as the rest of a sentence; empty if there is none."""
     specific = found.get("hookSpecificOutput")
     decisions = [found.get("decision"), specific.get("permissionDecision") if isinstance(specific, dict) else None]
-    unknown = [one for one in decisions if one is not None and not _decision(one)]
+    unknown = [one for one in decisions if one not in (None, "") and not _decision(one)]
     return f"answered the unknown decision {str(unknown[0])[:80]!r}" if unknown else ""
 
 
