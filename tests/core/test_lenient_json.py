@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from kaa.core.lenient_json import decode_lenient_as
+from kaa.core.lenient_json import decode_lenient, decode_lenient_as
 
 
 class Spoken(msgspec.Struct):
@@ -27,6 +27,10 @@ def test_a_message_and_its_parts_are_read(text: bytes, meant: str | None) -> Non
 
     assert spoken.id == 1
     assert decode_lenient_as(spoken.part, Part) == Part(meant)
+
+
+def test_a_mark_of_utf8_at_the_beginning_is_skipped() -> None:
+    assert decode_lenient(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
 
 
 def test_a_message_of_another_shape_is_refused() -> None:

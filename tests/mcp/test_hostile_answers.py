@@ -180,9 +180,15 @@ def test_text_that_is_not_unicode_and_numbers_that_are_none_are_read(written: by
     assert answer == Response(1, {"text": read})
 
 
+@pytest.mark.parametrize("line", [b'\xef\xbb\xbf{"jsonrpc":"2.0","id":7,"result":{}}', b'{"id":"7","result":{}}'])
+def test_a_mark_of_utf8_and_an_id_as_text_are_read(line: bytes) -> None:
+    assert messages.decode(line) == (Response(7, {}),)
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":7,"result":{"te',
         b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","te',
         b'{"result":{"content":[}},"jsonrpc":"2.0","id":7}',
         b'{"jsonrpc":"2.0","id":7,"result":' + b"[" * 100_000,

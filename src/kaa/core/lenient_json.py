@@ -1,7 +1,7 @@
 """JSON of other programs, read also where its text is not proper Unicode or where a string has raw line breaks.
 
 Bytes that are not UTF-8 and halves of characters become U+FFFD; NaN and Infinity become null, as JavaScript writes
-them. Valid JSON is read once, by the strict decoder.
+them. A mark of UTF-8 at the beginning is skipped. Valid JSON is read once, by the strict decoder.
 """
 
 from typing import TypeVar
@@ -46,7 +46,7 @@ def _decode_anyhow(data: bytes, problem: msgspec.DecodeError) -> Json:
     import json  # lazy: most programs write what can be decoded
 
     try:
-        value = json.loads(data.decode("utf-8", "replace"), strict=False, parse_constant=lambda _: None)
+        value = json.loads(data.decode("utf-8-sig", "replace"), strict=False, parse_constant=lambda _: None)
         text = json.dumps(value, ensure_ascii=False)
         whole: Json = msgspec.json.decode(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
     except ValueError:

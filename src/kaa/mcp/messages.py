@@ -16,8 +16,11 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 _MAX_ERROR_CHARACTERS = 4_000
 # How answers begin or end, as the SDKs write them; requests of kaa have whole numbers as ids.
-_HEAD = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"\s*:')
-_BODY_FIRST = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
+_HEAD = re.compile(
+    rb'(?:\xef\xbb\xbf)?\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"\s*:'
+)
+_OWN_ID = re.compile(r"0|[1-9][0-9]{0,14}")
+_BODY_FIRST = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:result|error)"\s*:')
 _TAIL = re.compile(rb'[}\]"el\d]\s*,\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*\Z')
 _TAIL_BYTES = 200
 
@@ -70,6 +73,8 @@ def _message(value: Json) -> Message:
         if not isinstance(params, dict):
             raise MalformedMessageError(f"the parameters of {method[:80]!r} are not an object")
         return Request(id_, method, params) if is_id else Notification(method, params)
+    if isinstance(id_, str) and _OWN_ID.fullmatch(id_):  # some servers make texts of our numbers
+        id_ = int(id_)
     if isinstance(error := value.get("error"), dict):
         return _error(error, id_ if is_id else None)
     if "result" in value and is_id:
