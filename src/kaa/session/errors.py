@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from kaa.session.naming import session_id_in
+
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space and repeat",
     errno.EDQUOT: "your disk quota is used up: free some space and repeat",
@@ -75,11 +77,12 @@ class SessionBusyError(SessionError):
             use, advice = "already open in this process", "continue there, or"
         else:
             holder = "another process" if pid is None else f"process {pid}"
-            attach = "" if pid is None else f"attach to it (kaa agents attach {pid}) or "
+            attach = "" if pid is None else f"attach to it (kaa agents attach {pid}), "
             use, advice = f"in use by {holder}", f"{attach}end that one first,"
+        name = session_id_in(path.name) or str(path)
         super().__init__(
-            f"the session {path} is {use}: {advice} continue in a copy (kaa --fork ID), "
-            "or open it read-only (kaa --view ID)"
+            f"the session {name} is {use}: {advice} continue in a copy (kaa --fork {name}), open it read-only (kaa"
+            f" --view {name}), or start a new one (/new)"
         )
         self.path = path
         self.pid = pid

@@ -43,7 +43,7 @@ from kaa.shell.loaded_extensions import LoadedExtensions, load_built_in
 from kaa.shell.models.access import ModelAccess
 from kaa.shell.models.link import link_session_model
 from kaa.shell.naming import Naming
-from kaa.shell.options import ContinueSession, ConversationOptions, ResumeSession
+from kaa.shell.options import ContinueSession, ConversationOptions, ResumeSession, ViewSession
 from kaa.shell.other_sessions import OtherSessions
 from kaa.shell.permissions import Permissions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, ServerFile
@@ -380,6 +380,8 @@ def _open_session(options: ConversationOptions, settings: Settings, at: Surround
         from kaa.session.waiting import recover_waiting  # lazy: few are killed while messages wait
 
         waiting = recover_waiting(store, at.notify, somebody_looks=at.asker.can_ask)
+    if isinstance(options.session, ViewSession) and at.asker.can_ask:
+        at.notify("This session is open read-only: /clone continues it in a copy.")
     context = build_context(store)
     return _Session(store, context, SessionRecorder(store, context), waiting)
 

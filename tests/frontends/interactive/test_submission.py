@@ -198,6 +198,16 @@ def test_what_was_entered_before_the_start_is_remembered_too(world: World) -> No
     assert world.history.load() == ["early bird"]
 
 
+def test_a_history_that_cannot_be_written_is_named_and_stops_nothing(world: World, tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").mkdir()
+
+    world.enter("fix it")
+
+    assert world.engine.asked == [("say", "fix it", False)]
+    assert world.failures == []
+    assert "what you type is not kept for other sessions" in world.seat.dock
+
+
 def test_replies_and_failures_are_shown(world: World) -> None:
     world.enter("/net")
     world.engine.failure = OSError("no space left")

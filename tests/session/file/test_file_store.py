@@ -342,6 +342,14 @@ def test_a_second_writer_is_told_who_holds_the_session(tmp_path: Path) -> None:
     assert f"the session {path} is {holder}: " in str(refused.value)
 
 
+def test_the_advice_about_a_session_in_use_has_its_id(tmp_path: Path) -> None:
+    said = str(SessionBusyError(tmp_path / "2026-01-01T00-00-00-000Z_abc-1.jsonl", 7))
+
+    assert said.startswith("the session abc-1 is in use by process 7: attach to it (kaa agents attach 7),")
+    assert "kaa --fork abc-1" in said
+    assert "/new" in said
+
+
 def test_a_closed_session_is_free_again(tmp_path: Path) -> None:
     path = write_session(tmp_path / "s.jsonl", user_entry("a", None, "one"))
 

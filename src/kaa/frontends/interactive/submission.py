@@ -44,6 +44,7 @@ class Submission:
         self._on_reply = on_reply
         self._on_failure = on_failure
         self._on_session = on_session
+        self._history_problem = ""  # of the last entry
 
     def submit(self, *, follow_up: bool = False) -> None:
         """Do what stands in the editor.
@@ -159,7 +160,16 @@ class Submission:
             self._ui.main_view.editor.set_text(text)
 
     def _keep(self, text: str) -> None:
-        async def kept(_engine: Engine) -> None:
-            self._history.append(text)
+        async def kept(_engine: Engine) -> str:
+            try:
+                self._history.append(text)
+            except OSError as error:
+                return f"what you type is not kept for other sessions: {error.filename}: {error.strerror}"
+            return ""
 
-        self._ui.call(kept, None, self._on_failure)
+        def tell(problem: str) -> None:
+            if problem and problem != self._history_problem:
+                self._ui.say(problem, "warning")
+            self._history_problem = problem
+
+        self._ui.call(kept, tell, self._on_failure)
