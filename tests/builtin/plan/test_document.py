@@ -93,6 +93,11 @@ def test_a_broken_check_is_an_error_and_not_none(value: str) -> None:
         parse(f"# G\n\n## S\n\n- Check: {value}\n")
 
 
+@pytest.mark.parametrize("line", ["- Check `a.py` for mistakes", "Check the result.", "- Check that `make` works"])
+def test_a_sentence_that_begins_with_check_is_none(line: str) -> None:
+    assert parse(f"# G\n\n## S\n\n{line}").steps[0].checks == ()
+
+
 def test_headings_in_code_are_none() -> None:
     plan = parse(
         "# G\n\n```md\n## 1. Not this\n```\n\n## 1. This\n\n```\n# comment\n## 2. nor this\n- Status: done\n```\n"
@@ -141,6 +146,9 @@ def test_a_text_that_is_meant_as_a_plan(text: str, begins: bool) -> None:
         ("# G\n", "It has no step"),
         ("# G\n## S\n```\ncode", "A block of code is not closed"),
         ("# G\n## S\n- Check:\n", "Step 1: its `Check:` has no command"),
+        ("# G\n## S\n- Check:\n", "Write `Check: none`"),
+        ("# G\n## S\n- Check `true`\n", "Step 1: '- Check `true`' has no colon"),
+        ("# G\n## S\n**Checks** - `make test`.\n", "has no colon"),
         ("# G\n## S\n- Status: nearly\n", "Step 1: it has the status 'nearly'"),
         ("# G\n" + "## S\n" * (MOST_STEPS + 1), "at most 50"),
         ("# G\n## S\n" + "x" * 60_000, "at most 60,000"),

@@ -36,11 +36,14 @@ _TITLE = re.compile(r"## +(?:step +)?(?:\d+ *[.:)] *)?(\S.*)", re.IGNORECASE)
 _FIELD = re.compile(
     r"(?:[-*+] *)?[*_]{0,2}(files?|checks?|expect(?:ed)?|status)[*_]{0,2} *:[*_]{0,2} *(.*)", re.IGNORECASE
 )
+# A check without its colon; with words behind the command, it is a sentence.
+_MEANT_AS_CHECK = re.compile(r"(?:[-*+] *)?[*_]{0,2}checks?[*_]{0,2} *[-=\u2013\u2014]? *`[^`]+`[.;]?", re.IGNORECASE)
 _SPAN = re.compile(r"(`+)(.+?)\1(?!`)")
 # Between commands of one line; behind anything else stands what is said of them.
 _MORE = re.compile(r"\s*(?:,|;|&&|\+|,? *and|,? *then)\s*(?=`)", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _STATES = get_args(StepState)
+_NO_COMMAND = "its `Check:` has no command. Write `Check: none` if no command can show that it is done."
 
 
 class PlanError(ValueError):
@@ -175,6 +178,8 @@ def _step(lines: Sequence[tuple[str, bool]]) -> Step:
             elif not is_code and line.strip() and fenced is not None:
                 checks += _command(fenced)
                 fenced = None
+            if not is_code and _MEANT_AS_CHECK.fullmatch(line.strip()):
+                raise PlanError(f"{line.strip()!r} has no colon: write `- Check: …`.")
             kept.append(line)
             continue
         name, value = field[1].lower(), field[2].strip()
@@ -210,7 +215,7 @@ def _state(value: str) -> StepState:
 
 def _command(lines: Sequence[str]) -> list[str]:
     if not any(lines):
-        raise PlanError("its `Check:` has no command.")
+        raise PlanError(_NO_COMMAND)
     return ["\n".join(line for line in lines if line)]
 
 
@@ -231,7 +236,7 @@ def _commands(value: str) -> list[str]:
         PlanError: there is none, although the line does not say so, or it is not complete.
     """
     if not value.strip("`*_.() "):
-        raise PlanError("its `Check:` has no command. Write `Check: none` if no command can show that it is done.")
+        raise PlanError(_NO_COMMAND)
     if not value.startswith("`"):
         return [value]
     commands: list[str] = []

@@ -110,9 +110,10 @@ async def _failed(kept: KeptPlan, plan: Plan, number: int, why: str, context: Co
     keep(await _written(kept, context), context)
     _end(plan, kept, context)
     cut = "…" if len(why) > _MOST_WHY_CHARACTERS else ""
+    again = f" (without a terminal: kaa plan run {kept.file})" if kept.file else ""
     return GiveUp(
         f"Step {number + 1} of the plan failed: {plan.steps[number].title}\n{why[:_MOST_WHY_CHARACTERS]}{cut}\n"
-        "/plan revise returns it to the planner, /plan run tries again"
+        f"/plan revise returns it to the planner, /plan run tries again{again}"
     )
 
 
