@@ -114,14 +114,16 @@ def test_a_plan_is_executed_without_the_conversation_about_it(kaa: Kaa, server: 
 
 def test_a_step_that_fails_returns_to_the_planner(kaa: Kaa, server: ModelServer) -> None:
     planned(kaa, server)
-    server.begin([call("write", path="hello.txt", content="hello"), *[say("Done.")] * 6])
+    other = call("write", path="other.txt", content="x")
+    server.begin([call("write", path="hello.txt", content="hello"), other, *[say("Done.")] * 6])
 
     finished = kaa.run("-c", "-p", "/plan run")
 
     assert finished.code == 1
+    assert "not named by the plan: other.txt" in finished.err
     assert "Step 2 of the plan failed: Write the name" in finished.err
     assert "no world" in finished.err
-    assert len(server.requests) == 5  # the same result three times is enough
+    assert len(server.requests) == 6  # the same result three times is enough
     entries = [json.loads(line) for line in kaa.session_text.splitlines()]
     checks = [one["data"]["commands"] for one in entries if one.get("customType") == "kaa.builtin.plan:checks"]
     assert [[command["result"] for command in commands] for commands in checks] == [["passed"], *[["failed"]] * 3]
