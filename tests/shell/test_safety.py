@@ -183,6 +183,19 @@ def test_a_link_that_commands_can_exchange_leads_to_nothing_of_the_users(
         sandbox_options(home, SandboxFlags(), str(project))
 
 
+def test_a_link_in_the_home_that_is_the_project_says_where_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.claude").symlink_to(tmp_path / "dotfiles")
+    home = _with_files_of_claude(tmp_path / "home")
+
+    with pytest.raises(SettingsError, match="Start kaa in the directory of a project"):
+        sandbox_options(home, SandboxFlags(), str(tmp_path / "home"))
+
+
 @pytest.mark.parametrize(
     "path",
     # Extensions are loaded from copies.

@@ -118,6 +118,12 @@ def check_way(path: str, is_written: Callable[[str], bool], what: str = "") -> N
         SettingsError: one does.
     """
     if (link := exchangeable(path, is_written)) is not None:
+        if os.path.dirname(link) == os.path.realpath(os.path.expanduser("~")):
+            raise SettingsError(
+                f"{what}{path}: in your home directory commands could exchange the link {link}, which leads to it, and"
+                " kaa would obey other files. Start kaa in the directory of a project, or name no agent in useFilesOf"
+                " of settings.json whose folder is such a link"
+            )
         raise SettingsError(
             f"{what}{path}: a symlink in a directory that commands can write leads to it, {link}: give the path"
             f" it leads to, {os.path.realpath(path)}"
