@@ -35,10 +35,17 @@ def test_a_pattern_becomes_a_rule(denied: str, rule: str) -> None:
 
 @pytest.mark.parametrize(
     "denied",
-    ["WebSearch", "Read(/secrets)", "Read(../x)", "Bash(a && b)", "Bash($X)", "Task(Explore)", "*", "Read({a,b})"],
+    ["WebSearch", "Read(../x)", "Bash(a && b)", "Bash($X)", "Task(Explore)", "*", "Read({a,b})"],
 )
 def test_what_no_rule_can_say_is_left(denied: str) -> None:
     assert denials_in([denied], lambda _: True) == ((), (denied,))
+
+
+def test_a_path_from_the_root_of_the_project_may_be_meant_as_absolute() -> None:
+    assert denials_in(["Read(/secrets/**)", "Edit(/etc/hosts)"], lambda _: True) == (
+        ("read: secrets/**", "read: /secrets/**", "write: etc/hosts", "write: /etc/hosts"),
+        (),
+    )
 
 
 def test_a_rule_that_kaa_cannot_obey_is_left_over() -> None:

@@ -1,7 +1,8 @@
 """What `permissions.deny` of Claude Code forbids, as deny rules of kaa's approvals. A rule may forbid more, never less.
 
 Source: "Permissions" in the documentation of Claude Code's settings, November 2026. `Bash(curl:*)` is for commands that
-begin with this word; a path begins at the directory, `~/` at the home and `//` at the root.
+begin with this word; a path begins at the directory, `~/` at the home, `//` at the root and `/` at the project's root.
+Many mean the root of the file system by `/`, too: both are forbidden.
 """
 
 import re
@@ -12,7 +13,7 @@ from kaa.components.tool_names import ToolPattern, own_patterns
 
 # Words that bash and kaa's rules understand alike, and what may follow them.
 _COMMAND = re.compile(r"([A-Za-z0-9_./@%+=,-]+(?: [A-Za-z0-9_./@%+=,:-]+?)*?)(?::\*| \*|\*)?")
-_PATH = re.compile(r"(~/|//|\./)?([A-Za-z0-9_.*][A-Za-z0-9_.*/-]*)")
+_PATH = re.compile(r"(~/|//|\./|/)?([A-Za-z0-9_.*][A-Za-z0-9_.*/-]*)")
 _DOMAIN = re.compile(r"domain:((?:\*\.)?[A-Za-z0-9.-]+)")
 _READING = frozenset({"read", "find", "grep", "ls"})
 _WRITING = frozenset({"write", "edit"})
@@ -36,7 +37,7 @@ def denials_in(denied: Sequence[str], is_rule: Callable[[str], bool]) -> Denials
     rules: dict[str, None] = {}
     left: list[str] = []
     for text in denied[:_MOST]:
-        found = [_rule(pattern) for pattern in own_patterns(text, "claude")]
+        found = [rule for pattern in own_patterns(text, "claude") for rule in _rules(pattern)]
         known = [rule for rule in found if rule is not None and is_rule(rule)]
         if not found or len(known) < len(found):
             left.append(text)
@@ -45,14 +46,18 @@ def denials_in(denied: Sequence[str], is_rule: Callable[[str], bool]) -> Denials
     return Denials(tuple(rules), (*left, *denied[_MOST:]))
 
 
-def _rule(pattern: ToolPattern) -> str | None:
+def _rules(pattern: ToolPattern) -> Sequence[str | None]:
+    """The rules for a pattern; None for what no rule can say."""
     tool, argument = pattern.tool, pattern.argument
     if tool in _READING or tool in _WRITING:
         subject = "read" if tool in _READING else "write"
         if argument:
-            path = _path(argument)
-            return None if path is None else f"{subject}: {path}"
-        return tool if tool in _READING else subject
+            return [f"{subject}: {path}" for path in _paths(argument)] or [None]
+        return [tool if tool in _READING else subject]
+    return [_other_rule(tool, argument)]
+
+
+def _other_rule(tool: str, argument: str) -> str | None:
     if not argument:
         return None if tool == "*" else tool
     if tool == "bash" and (command := _COMMAND.fullmatch(argument)):
@@ -62,13 +67,19 @@ def _rule(pattern: ToolPattern) -> str | None:
     return None
 
 
-def _path(text: str) -> str | None:
-    """The glob for a path; None where `/` is relative to a file of settings, or the text is no plain glob."""
+def _paths(text: str) -> Sequence[str]:
+    """The globs for a path; none if the text is no plain glob."""
     found = _PATH.fullmatch(text)
     if found is None or ".." in text.split("/"):
-        return None
-    if found[1] == "//":
-        return f"/{found[2]}"
-    if found[1] == "~/":
-        return text
-    return found[2] if found[1] or "/" in found[2] else f"**/{found[2]}"
+        return ()
+    match found[1]:
+        case "//":
+            return (f"/{found[2]}",)
+        case "/":
+            return (found[2], f"/{found[2]}")
+        case "~/":
+            return (text,)
+        case "./":
+            return (found[2],)
+        case _:
+            return (found[2] if "/" in found[2] else f"**/{found[2]}",)
