@@ -367,7 +367,7 @@ _IN_DIRECTORY = {
 _LIKE_A_CONVERSATION = (["mcp", "serve"], ["agents", "start"], ["agents", "detached"])
 
 
-_SHORTEST_SLIP = 5  # `next` and `text` are no slips of `ext`
+_SHORTEST_WORD = 4
 _OTHER_COMMANDS = frozenset(("auth", "demo", "login", "logout", "models", "plan", "sessions", "stats"))
 
 
@@ -413,7 +413,7 @@ def _run_command(arguments: Sequence[str]) -> int | None:
         case [word] if word in _IN_DIRECTORY and arguments[:2] not in _LIKE_A_CONVERSATION:
             main_of_project: Callable[[Sequence[str], str], int] = import_module(_IN_DIRECTORY[word]).main
             return main_of_project(arguments[1:], _directory())
-        case [word] if len(word) >= _SHORTEST_SLIP and word.isascii() and word.isalpha() and word.islower():
+        case [word] if len(word) >= _SHORTEST_WORD and word.isascii() and word.isalpha() and word.islower():
             from kaa.frontends.command_words import misspelled
 
             if meant := misspelled(arguments, _OTHER_COMMANDS.union(_IN_DIRECTORY)):

@@ -44,6 +44,9 @@ def test_other_commands_say_where_options_belong(kaa: Kaa, arguments: tuple[str,
         (("doctr",), "doctor"),
         (("sesions", "list"), "sessions"),
         (("model", "--all"), "models"),
+        (("attach", "9099"), "agents attach"),
+        (("attach",), "agents attach"),
+        (("stop", "0192af3e"), "agents stop"),
     ],
 )
 def test_a_misspelled_command_is_no_message(kaa: Kaa, arguments: tuple[str, ...], meant: str) -> None:
@@ -59,7 +62,18 @@ def test_a_misspelled_command_is_no_message(kaa: Kaa, arguments: tuple[str, ...]
 
 
 @pytest.mark.usefixtures("full_access")
-@pytest.mark.parametrize("words", [("model", "the", "domain"), ("next",), ("--", "doctr"), ("Doctr",), ("doc",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("model", "the", "domain"),
+        ("next",),
+        ("stop", "it"),
+        ("show", "9", "lines"),
+        ("--", "doctr"),
+        ("Doctr",),
+        ("doc",),
+    ],
+)
 def test_other_words_are_messages(kaa: Kaa, words: tuple[str, ...]) -> None:
     with ModelServer([say("Yes.")] * 3) as server:
         kaa.use(server, "openai-completions")

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Collection, Sequence
 
-_SHORTEST_SLIP = 5
+_SHORTEST_SLIP = 5  # `next` and `text` are no slips of `ext`
 _TAKE_THE_OPTIONS_OF_KAA = (["plan", "run"], ["mcp", "serve"], ["agents", "start"])
 
 
@@ -83,16 +83,32 @@ def _is_first_message(arguments: Sequence[str], parser: argparse.ArgumentParser)
     return not unknown and bool(parsed.messages == [arguments[-1]])
 
 
+# Words behind `kaa agents`, with a process or the beginning of an id: no sentence has only these two words.
+_OF_AGENTS = frozenset({"attach", "show", "stop"})
+_SHORTEST_ID = 6
+
+
 def misspelled(arguments: Sequence[str], words: Collection[str]) -> str:
-    """Return the command that the first argument is one letter away from; empty for none.
+    """Return the command that the first argument is one letter away from, or whose first word is missing; or "".
 
     With further words, the name of a command without its last letter may begin a sentence: `model the domain`.
     """
     word, *rest = arguments
+    if word in _OF_AGENTS and (_is_reference(rest) or (word == "attach" and not rest)):
+        return f"agents {word}"
     near = sorted(one for one in words if min(len(word), len(one)) >= _SHORTEST_SLIP and _is_slip(word, one))
     if rest and not rest[0].startswith("-"):
         near = [one for one in near if word != one[:-1]]
     return near[0] if near else ""
+
+
+def _is_reference(words: Sequence[str]) -> bool:
+    """Whether there is one word, the number of a process or the beginning of a session's id."""
+    if len(words) != 1:
+        return False
+    [word] = words
+    is_id = len(word) >= _SHORTEST_ID and word.strip("0123456789abcdef-") == "" and any(map(str.isdigit, word))
+    return word.isdecimal() or is_id
 
 
 def _is_slip(word: str, other: str) -> bool:
