@@ -267,10 +267,10 @@ class Registry:
         limit = asyncio.timeout(None)
         try:
             async with limit:
-                with self.running.run(scope.author, what, limit) as running:
+                with self.running.run(scope.author, what, limit):
                     await awaitable(work(self._commanding(scope, control)))
         except TimeoutError as error:
-            if not running.is_stopped:
+            if not limit.expired():  # else it was stopped
                 self._report(failed(scope, what, error))
         except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary, as above
             self._report(failed(scope, what, error))
