@@ -45,7 +45,9 @@ class Asked:
         self.answers: list[Answer] = []
         self.width = columns
         self.dialog = ApprovalDialog(
-            keyboard_context(columns=columns, rows=rows), Approval(**values), self.answers.append
+            keyboard_context({"app.clear": ("ctrl+c",)}, columns=columns, rows=rows),
+            Approval(**values),
+            self.answers.append,
         )
         self.dialog.render(columns)  # it is looked at before it takes answers
         self.dialog.offer()
@@ -124,6 +126,14 @@ def test_a_server_that_is_a_program_is_no_extension_either() -> None:
     assert "calls MCP server web, which runs without a sandbox: whatever it loads" in of_users
     assert "has your rights" in " ".join(of_users.split())
     assert "calls MCP server web, which its own sandbox confines." in of_server(ToolServer("web"), risk="granted").text
+
+
+def test_the_key_that_stops_runs_stops_this_one_too() -> None:
+    asked = Asked()
+
+    press(asked.dialog, "ctrl+c")
+
+    assert asked.answers == [Abort()]
 
 
 def test_escape_says_no() -> None:

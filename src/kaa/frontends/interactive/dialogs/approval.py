@@ -103,7 +103,8 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
         # takes more than Enter.
         is_grave = self.request.warning or self.request.leaves_sandbox or self.request.opens_machine
         proposed = "n" if is_grave else "y"
-        return DialogChoices(self._context, choices, lambda: self._answer(Deny()), proposed)
+        stop = (lambda: self._answer(Abort())) if self.request.is_of_call else None
+        return DialogChoices(self._context, choices, lambda: self._answer(Deny()), proposed, stop)
 
     def _once_read(self, take: Callable[[], None]) -> Callable[[], None]:
         return lambda: take() if self.is_read else self.insist("No answer yet, read to the end")

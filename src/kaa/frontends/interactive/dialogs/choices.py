@@ -32,14 +32,21 @@ class DialogChoices(Display):
 
     Args:
         proposed: the letter of the one that Enter gives if nothing else is done; the first if it is empty.
+        on_stop: called for the key that stops a run everywhere else; None has that key cancel.
     """
 
     def __init__(
-        self, context: Context, choices: Sequence[DialogChoice], on_cancel: Callable[[], None], proposed: str = ""
+        self,
+        context: Context,
+        choices: Sequence[DialogChoice],
+        on_cancel: Callable[[], None],
+        proposed: str = "",
+        on_stop: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(context)
         self._choices = tuple(choices)
         self._on_cancel = on_cancel
+        self._on_stop = on_stop or on_cancel
         self._selected = next((index for index, choice in enumerate(choices) if choice.letter == proposed), 0)
         self._is_short = False
 
@@ -54,8 +61,10 @@ class DialogChoices(Display):
     def key(self, key: Input) -> bool:
         """Move, choose or cancel."""
         match self._context.keymap.first(
-            key, "tui.select.up", "tui.select.down", "tui.select.confirm", "tui.select.cancel"
+            key, "app.clear", "tui.select.up", "tui.select.down", "tui.select.confirm", "tui.select.cancel"
         ):
+            case "app.clear":
+                self._on_stop()
             case "tui.select.up":
                 self._select(self._selected - 1)
             case "tui.select.down":
