@@ -117,7 +117,7 @@ class WorkQueue:
         elif self.is_busy:
             self._conversation.queue(message, steer=steer)
         else:
-            self._begin(self._say_unasked(message))
+            _ = self._begin(self._say_unasked(message))
 
     def when_idle(self, extension: str, work: IdleWork) -> None:
         """Call a function of an extension as soon as nothing is under way.
