@@ -1,6 +1,7 @@
 """Parsing that begins as soon as a text is known, in a process that survives what it parses."""
 
 import asyncio
+import typing
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
@@ -8,8 +9,11 @@ import pytest
 
 from kaa.hands.wire import Frame
 from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.parsing import Parsed, Parser
+from kaa.workspace.sandbox.sandbox import Sandbox
 from kaa.workspace.slot_requests import SlotRequests
+from kaa.workspace.slots import Slot, SlotKind
 from tests.support.elsewhere import folder_elsewhere
 
 
@@ -122,6 +126,26 @@ def test_one_process_parses_many_texts_and_another_one_takes_its_place(
             assert len(found.after) == (number % 3 == 0)
 
     parsing(scene)
+
+
+def test_views_of_a_workspace_share_what_parses(
+    parsing: Callable[[Callable[[LocalWorkspace, Path], Awaitable[None]]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[SlotKind] = []
+    take = Sandbox.take
+
+    async def noted(sandbox: Sandbox, kind: SlotKind) -> Slot:
+        taken.append(kind)
+        return await take(sandbox, kind)
+
+    async def scene(workspace: LocalWorkspace, _folder: Path) -> None:
+        monkeypatch.setattr(Sandbox, "take", noted)
+        nobody = typing.cast("HostAsker", None)  # no command runs that could have a question
+        for view in (workspace.asking(nobody), workspace.asking(nobody), workspace):
+            assert await view.parse("json", None, b"1") is not None
+
+    parsing(scene)
+    assert taken == ["parser"]
 
 
 def test_a_text_that_ends_its_process_leaves_the_next_one_parsed(

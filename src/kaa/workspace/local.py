@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -127,7 +127,7 @@ class LocalWorkspace:
         self._places = places
         self._naming: Mapping[str, object] = {} if follows_links else {"real": True}
         self._files = SlotRequests(sandbox, "files")
-        self._parser: Parser | None = None  # few conversations edit what can be parsed
+        self._parser = cache(partial(_parser, sandbox))  # few conversations edit what can be parsed
         self._runner = CommandRunner(sandbox, self._naming)
         sandbox.on_flood(self._runner.stop)
         self._processes = processes or ProcessTable(self._logs)
@@ -456,8 +456,8 @@ class LocalWorkspace:
     async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         """See `Workspace.write`."""
         attributes: dict[str, object] = {"executable": True} if executable else {}
-        if self._parser is not None:
-            self._parser.written(self._absolute(path), data)
+        if self._parser.cache_info().currsize:
+            self._parser().written(self._absolute(path), data)
         frame = await self._writing(path, data, expected, attributes, "model")
         info = parse(frame.header, _InfoReply).info
         if info is None:
@@ -649,11 +649,11 @@ class LocalWorkspace:
 
     def expect_parsing(self, language: str, path: str, before: bytes | None) -> None:
         """See `Parsing`."""
-        self._parsing().expect(language, self._absolute(path), before)
+        self._parser().expect(language, self._absolute(path), before)
 
     async def parse(self, language: str, before: bytes | None, after: bytes) -> "Parsed | None":
         """See `Parsing`."""
-        return await self._parsing().parse(language, before, after)
+        return await self._parser().parse(language, before, after)
 
     def closed_program(self, script: str) -> AbstractAsyncContextManager[PipedProgram]:
         """See `ClosedPrograms`."""
@@ -677,8 +677,8 @@ class LocalWorkspace:
         await self._processes.close()
         await self._runner.close()
         self._files.close()
-        if self._parser is not None:
-            self._parser.close()
+        if self._parser.cache_info().currsize:
+            self._parser().close()
         await self._outside.close()
         await self.sandbox.close()
 
@@ -708,13 +708,6 @@ class LocalWorkspace:
         with contextlib.suppress(OSError):
             return self._places.output
         return None
-
-    def _parsing(self) -> "Parser":
-        if self._parser is None:
-            from kaa.workspace.parsing import Parser  # lazy, as said above
-
-            self._parser = Parser(SlotRequests(self.sandbox, "parser"))
-        return self._parser
 
     async def _environment(self, command: CommandRequest) -> dict[str, str]:
         """What a command gets, unless it asks for changes."""
@@ -888,6 +881,12 @@ class _Outside:
         return LocalWorkspace(
             inside._root, environment, inside._home, sandbox, inside._places, inside._processes, follows_links=False
         )
+
+
+def _parser(sandbox: Sandbox) -> "Parser":
+    from kaa.workspace.parsing import Parser  # lazy, as said above
+
+    return Parser(SlotRequests(sandbox, "parser"))
 
 
 def _changed(environment: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

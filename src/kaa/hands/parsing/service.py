@@ -25,20 +25,23 @@ def serve(connection: WireConnection) -> None:
     `parsers.parsed`; without them, nothing is known of the texts.
     """
     process = _Process()
-    while (frame := connection.receive()) is not None:
-        if process.parsed >= _MOST_TEXTS:
-            process.end()
-            process = _Process()
-        try:
-            answer = process.answer(frame)
-        except (OSError, WireError) as error:
-            process.end()
-            process = _Process()
-            answer = {"unknown": str(error)}
-        try:
-            connection.send(answer)
-        except ConnectionError:
-            return
+    try:
+        while (frame := connection.receive()) is not None:
+            if process.parsed >= _MOST_TEXTS:
+                process.end()
+                process = _Process()
+            try:
+                answer = process.answer(frame)
+            except (OSError, WireError) as error:
+                process.end()
+                process = _Process()
+                answer = {"unknown": str(error)}
+            try:
+                connection.send(answer)
+            except ConnectionError:
+                return
+    finally:
+        process.end()
 
 
 class _Process:
