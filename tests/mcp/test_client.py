@@ -39,7 +39,7 @@ async def connected(
 class _Hindered(MemoryConnection):
     """A connection to a server that a sandbox keeps from something."""
 
-    def take_hindrance(self, said: str = "") -> str:
+    def take_hindrance(self, said: str = "", asked: str = "") -> str:
         return "Its sandbox kept it from a.example."
 
 

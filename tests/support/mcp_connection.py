@@ -104,7 +104,7 @@ class PlainProgram:
         """See `ServerProgram`."""
         self._process.terminate()
 
-    def take_hindrance(self, said: str = "") -> str:
+    def take_hindrance(self, said: str = "", asked: str = "") -> str:
         """See `ServerProgram`."""
         return ""
 

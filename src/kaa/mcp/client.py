@@ -165,7 +165,8 @@ class McpClient:
         said = "\n".join(part.text for part in result.parts if isinstance(part, TextPart))
         if not result.failed and not _tells_of_failure(said):
             return result
-        return msgspec.structs.replace(result, hindrance=self._connection.take_hindrance(said))
+        asked = msgspec.json.encode(arguments).decode()
+        return msgspec.structs.replace(result, hindrance=self._connection.take_hindrance(said, asked))
 
     async def prompt(
         self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None

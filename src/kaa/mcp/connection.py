@@ -95,11 +95,12 @@ class Connection(ABC):
         """Nobody waits for the answer any more: close its stream, if it has one. Whether the server learns that so."""
         return False
 
-    def take_hindrance(self, said: str = "") -> str:
+    def take_hindrance(self, said: str = "", asked: str = "") -> str:
         """What kept the server from its work, in a sentence with the remedy; empty if nothing new is known to have.
 
         Args:
             said: how the server described its failure.
+            asked: what it was asked to do, as text.
         """
         return ""
 

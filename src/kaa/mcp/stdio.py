@@ -39,7 +39,7 @@ class ServerProgram(Protocol):
         """Send it TERM, and two seconds later KILL."""
         ...
 
-    def take_hindrance(self, said: str = "") -> str:
+    def take_hindrance(self, said: str = "", asked: str = "") -> str:
         """See `Connection`."""
         ...
 
@@ -81,9 +81,9 @@ class StdioConnection(Connection):
             raise ServerGoneError(f"it left {_MAX_UNREAD_BYTES // 1024**2} MiB of messages unread")
         outlet.write(messages.encode(message) + b"\n")
 
-    def take_hindrance(self, said: str = "") -> str:
+    def take_hindrance(self, said: str = "", asked: str = "") -> str:
         """See `Connection`."""
-        return "" if self._program is None else self._program.take_hindrance(said)
+        return "" if self._program is None else self._program.take_hindrance(said, asked)
 
     async def close(self) -> None:
         """See `Connection`: close its input, then TERM, then KILL. What never spoke hardly reads its input."""

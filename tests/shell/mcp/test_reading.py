@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import Json
+from kaa.ext.permissions import Permissions
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.dialects import FieldError
@@ -117,3 +118,31 @@ def test_a_server_whose_tools_are_called_otherwise_says_so(tmp_path: Path) -> No
     server = server_of("lab__x", {"command": "x"}, Source("mcp.json", "user"), "kaa")
 
     assert server.ignored == ("its tools are called `mcp__lab_x__…`: rules and hooks know them by these names",)
+
+
+@pytest.mark.parametrize(
+    ("permissions", "hosts"),
+    [
+        ({"project": "write"}, ("registry.npmjs.org",)),
+        ({"project": "write", "hosts": []}, ()),
+        ({"hosts": ["github.com"]}, ("github.com",)),
+    ],
+)
+def test_a_package_runner_keeps_its_registry_unless_hosts_are_given(
+    permissions: dict[str, Json], hosts: tuple[str, ...]
+) -> None:
+    source = Source("/home/mcp.json", "user")
+
+    server = server_of("x", {"command": "npx", "args": ["-y", "x"], "permissions": permissions}, source, "kaa")
+
+    assert server.entry.permissions is not None
+    assert set(hosts) <= set(server.entry.permissions.hosts)
+    assert bool(hosts) == bool(server.entry.permissions.hosts)
+
+
+def test_other_programs_get_no_hosts_with_their_permissions() -> None:
+    source = Source("/home/mcp.json", "user")
+
+    server = server_of("x", {"command": "node", "permissions": {"project": "write"}}, source, "kaa")
+
+    assert server.entry.permissions == Permissions(project="write")

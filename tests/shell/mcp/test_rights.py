@@ -29,6 +29,31 @@ def test_a_refused_write_names_the_server_and_the_setting(said: str) -> None:
     )
 
 
+def test_a_directory_of_the_project_that_node_could_not_make_is_a_refused_write() -> None:
+    told = hindrance("Error: ENOENT: no such file or directory, mkdir '/home/u/project/data'")
+
+    assert told.startswith("The sandbox of MCP server notes does not let it write the project.")
+
+
+def test_a_shell_that_reports_a_refused_write_is_not_about_the_home() -> None:
+    told = hindrance("$ cd /home/u/project; touch made\ntouch: cannot touch 'made': Read-only file system")
+
+    assert told.startswith("The sandbox of MCP server notes does not let it write the project.")
+
+
+def test_a_call_for_a_new_file_of_the_project_that_fails_without_a_reason_names_the_setting(tmp_path: Path) -> None:
+    server = ConfiguredServer("x", ServerEntry(command="excel"), Source("/home/mcp.json", "user"), "digest")
+    (tmp_path / "old.xlsx").touch()
+
+    def told(said: str, name: str) -> str:
+        asked = f'{{"path":"{tmp_path}/{name}"}}'
+        return hindrance_of(server, str(tmp_path), "/home/u", "/home/u/.kaa/data", (), said, asked)
+
+    assert '"permissions": {"project": "write"}' in told("Unexpected error; see server log", "new.xlsx")
+    assert told("Unexpected error; see server log", "old.xlsx") == ""
+    assert told("no such file", "new.xlsx") == ""
+
+
 @pytest.mark.parametrize(
     ("said", "entry"),
     [

@@ -31,6 +31,8 @@ _RUNNERS = {
 _WRITE_REFUSED = re.compile(
     r"\bEROFS\b|read-only file ?system|unable to open database file|write a readonly database", re.IGNORECASE
 )
+# Node says of a directory that it cannot make in a place that is read-only, with its parents, that there is none.
+_MKDIR_FAILED = re.compile(r"\bENOENT\b[^\n]*\bmkdir '(/[^'\n]+)'")
 _UNRESOLVED = re.compile(r"\b(?:EAI_AGAIN|ENOTFOUND)\s+((?:[\w-]+\.)+[A-Za-z]{2,63})\b")  # of Node
 _FETCH_FAILED = re.compile(r"\bfetch failed\b")
 _FILE_REFUSED = re.compile(
@@ -57,8 +59,13 @@ def permissions_of(entry: ServerEntry, project: str) -> Permissions:
     if entry.permissions is not None:
         return entry.permissions
     named = any(word in _PROJECT_WORDS or _is_path_of(word, project) for word in entry.args)
-    runner = runner_of(entry)
-    return Permissions(project="write" if named else "read", hosts=GROUPS[_RUNNERS[runner]] if runner else ())
+    return Permissions(project="write" if named else "read", hosts=registry_of(entry.command))
+
+
+def registry_of(command: str) -> tuple[str, ...]:
+    """Return the hosts that a program fetches packages from before it runs them; none for other programs."""
+    group = _RUNNERS.get(os.path.basename(command))
+    return tuple(GROUPS[group]) if group is not None else ()
 
 
 def _is_path_of(word: str, project: str) -> bool:
@@ -67,7 +74,7 @@ def _is_path_of(word: str, project: str) -> bool:
 
 
 def hindrance_of(
-    server: ConfiguredServer, project: str, home: str, data: str, blocked: Sequence[Blocked], said: str
+    server: ConfiguredServer, project: str, home: str, data: str, blocked: Sequence[Blocked], said: str, asked: str = ""
 ) -> str:
     """From what the sandbox kept a server, and the setting that permits it; empty if nothing is known.
 
@@ -78,6 +85,7 @@ def hindrance_of(
         data: the folder that the server keeps.
         blocked: connections that the sandbox prevented.
         said: how the server described its failure, from which writes that were refused are known.
+        asked: what it was asked to do, as text: a file that is to be made is among it.
     """
     if not server.entry.sandbox:
         return ""
@@ -96,14 +104,34 @@ def hindrance_of(
         if _is_about_home(said, home, project, data)
         else ""
     )
-    if not at_home and now.project != "write" and _WRITE_REFUSED.search(said):
-        kept.append(f"The sandbox of MCP server {server.name} does not let it write the project.")
+    if not at_home and now.project != "write" and (refused := _refused_write(server, project, said, asked, kept)):
+        kept.append(refused)
         wanted = msgspec.structs.replace(wanted, project="write")
     if wanted == now:
         return " ".join(filter(None, (*kept, at_home, remedy_of_program)))
     setting = msgspec.json.format(msgspec.json.encode(wanted), indent=0).decode()
     remedy = f'To permit that, set "permissions": {setting} for {server.name} in {server.source.file}'
     return ". ".join(filter(None, (" ".join((*kept, remedy)), at_home, remedy_of_program)))
+
+
+def _refused_write(server: ConfiguredServer, project: str, said: str, asked: str, kept: Sequence[str]) -> str:
+    """What a server could not write in the project, or perhaps could not; empty if nothing looks like that."""
+    made = _MKDIR_FAILED.search(said)
+    if _WRITE_REFUSED.search(said) or (made is not None and is_below(made[1], (project,))):
+        return f"The sandbox of MCP server {server.name} does not let it write the project."
+    if kept or _MISSING.search(said) or not any(_is_new(path, project) for path in _paths_of(project, asked)):
+        return ""
+    return f"The sandbox of MCP server {server.name} lets it read the project, and write nothing there."
+
+
+def _paths_of(project: str, text: str) -> list[str]:
+    return re.findall(rf"{re.escape(project)}/[^'\"`\s:,;)]+", text)
+
+
+def _is_new(path: str, project: str) -> bool:
+    """Whether there is no file of this name in the project yet, so that a server was to make it."""
+    normal = os.path.normpath(path)
+    return is_below(normal, (project,)) and not os.path.lexists(normal) and os.path.isdir(os.path.dirname(normal))
 
 
 def _unresolved(server: ConfiguredServer, permitted: Sequence[str], said: str) -> tuple[list[str], str]:
@@ -143,7 +171,7 @@ def _elsewhere(server: ConfiguredServer, home: str, seen: tuple[str, ...], said:
 
 def _is_about_home(said: str, home: str, project: str, data: str) -> bool:
     """Whether a server could not make a file in the user's home."""
-    found = re.search(rf"{re.escape(home)}/[^'\"\s]+", said) if _FILE_REFUSED.search(said) else None
+    found = re.search(rf"{re.escape(home)}/[^'\"`\s:,;)]+", said) if _FILE_REFUSED.search(said) else None
     return found is not None and not is_below(found[0], (project, data))
 
 

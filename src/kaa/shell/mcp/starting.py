@@ -77,7 +77,7 @@ class ServerProcess:
         stdout: int,
         stderr: int,
         log: Callable[[str], None],
-        hindrance: Callable[[Sequence[Blocked], str], str],
+        hindrance: Callable[[Sequence[Blocked], str, str], str],
         silence: str,
     ) -> None:
         self._program = program
@@ -113,16 +113,16 @@ class ServerProcess:
             return self._exchanged
         await asyncio.wait({self._logging}, timeout=1)
         said = f": {self._last}" if self._last else ""
-        hindrance = self._hindrance(self._program.blocked_hosts(), self._last) or ("" if said else self._silence)
+        hindrance = self._hindrance(self._program.blocked_hosts(), self._last, "") or ("" if said else self._silence)
         kept = f". {hindrance}" if hindrance else ""
         if ending.exit_code is None:
             return f"it was ended by signal {ending.signal}{said}{kept}"
         return f"it exited with code {ending.exit_code}{said}{kept}"
 
-    def take_hindrance(self, said: str = "") -> str:
+    def take_hindrance(self, said: str = "", asked: str = "") -> str:
         """See `ServerProgram`."""
         since, self._told = self._told, self._program.mark()
-        return self._hindrance(self._program.blocked_hosts(since), said)
+        return self._hindrance(self._program.blocked_hosts(since), said, asked)
 
     async def _keep_log(self, descriptor: int) -> None:
         reader = asyncio.StreamReader(limit=64 * 1024)
@@ -255,10 +255,17 @@ def _end_for(process: ServerProcess, package: str, server: ConfiguredServer, pla
 
 
 def _hindrance(
-    server: ConfiguredServer, place: Place, data: str, blocked: Sequence[Blocked], said: str, *, leaves: bool
+    server: ConfiguredServer,
+    place: Place,
+    data: str,
+    blocked: Sequence[Blocked],
+    said: str,
+    asked: str,
+    *,
+    leaves: bool,
 ) -> str:
     """What kept a server from its work, and what to do; empty if nothing is known."""
-    kept = hindrance_of(server, place.project, place.user_home, data, blocked, said)
+    kept = hindrance_of(server, place.project, place.user_home, data, blocked, said, asked)
     return kept or (way_back(server, said) if leaves else "")
 
 
@@ -310,7 +317,7 @@ async def _started(
     rights: ProgramRights,
     place: Place,
     log: Callable[[str], None],
-    hindrance: Callable[[Sequence[Blocked], str], str],
+    hindrance: Callable[[Sequence[Blocked], str, str], str],
     *,
     unconfined: bool,
     ended: Callable[[], None],

@@ -192,6 +192,7 @@ def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> Conf
     if source.scope in ("project", "plugin", "agent"):
         refused = [field for field in _USERS_OWN if known.pop(field, None) is not None]
         ignored = (*ignored, *(f"`{field}` is ignored: only your own files can have it" for field in refused))
+    known = _with_registry(known)
     unknown = sorted(set(known) - _FIELDS)
     entry = msgspec.convert({key: value for key, value in known.items() if key in _FIELDS}, ServerEntry)
     if bool(entry.command) == bool(entry.url):
@@ -204,6 +205,17 @@ def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> Conf
         told += (f"its tools are called `{tool_prefix(name)}…`: rules and hooks know them by these names",)
     decisive = {key: value for key, value in known.items() if key not in _DESCRIBING}
     return ConfiguredServer(name, entry, source, digest(decisive), (*ignored, *told))
+
+
+def _with_registry(fields: dict[str, Json]) -> dict[str, Json]:
+    """The fields with the hosts that a package runner needs where `permissions` says nothing of hosts."""
+    permissions, command = fields.get("permissions"), fields.get("command")
+    if not isinstance(permissions, dict) or "hosts" in permissions or not isinstance(command, str):
+        return fields
+    from kaa.shell.mcp.rights import registry_of  # lazy: few entries have permissions
+
+    hosts: list[Json] = [*registry_of(command)]
+    return fields | {"permissions": permissions | {"hosts": hosts}} if hosts else fields
 
 
 def alike(name: str) -> str:
