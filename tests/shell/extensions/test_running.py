@@ -1,5 +1,6 @@
 """An extension process in kaa's folder, from the question about its permissions to its requests, in its sandbox."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ from kaa.core.messages import AssistantMessage
 from kaa.ext.questions import AnswerT, Confirmation, Confirmed, Dismissed, Question
 from kaa.shell.conversation import CommandReply
 from kaa.shell.host import HostedConversation
+from kaa.workspace.places import Places
 from tests.support.extended import play
 from tests.support.process_host import write_extension
 from tests.support.stage import Stage
@@ -182,5 +184,24 @@ def test_a_model_of_a_process_answers(stage: Stage, confined: None) -> None:
         assert reply.text == "You said hello"
         assert reply.usage.input == 7
         assert reply.usage.cost.total == pytest.approx(26e-6)
+
+    play(stage, scene)
+
+
+def test_one_whose_folder_becomes_a_place_to_work_in_is_ended(stage: Stage, tmp_path: Path, confined: None) -> None:
+    stage.asker = Person(yes=True)
+    stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(stage.home.parent), "KAA_DIR": str(stage.home)}
+    folder = tmp_path / "dev" / "probe"
+    write_extension(folder, _SOURCE, "permissions: {session: write}")
+    (stage.home / "extensions").mkdir(parents=True)
+    (stage.home / "extensions" / "probe").symlink_to(folder)
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.work.command("/attempt []")
+        assert Places.of(stage.environ, str(stage.home.parent), str(tmp_path / "dev")).caches  # another kaa begins
+        while not any("was ended: commands can write" in one for one in stage.notices):
+            await asyncio.sleep(0.01)
+        while not any("is not started: commands can write" in one for one in stage.notices):
+            await asyncio.sleep(0.01)
 
     play(stage, scene)

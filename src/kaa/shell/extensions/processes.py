@@ -17,9 +17,10 @@ from kaa.ext.process.manifest import Manifest
 from kaa.ext.scope import Scope
 from kaa.host import lone_pythons
 from kaa.host.log import LOG
+from kaa.shell.code_in_place import CodeInPlace, writer_of
 from kaa.shell.extensions.granted_keys import GrantedKeys
 from kaa.shell.extensions.permitting import GrantedPermissions
-from kaa.shell.extensions.piped_program import Pipes
+from kaa.shell.extensions.piped_program import PipedProgram, Pipes
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -69,6 +70,7 @@ class ExtensionProcesses:
         self._asking = asyncio.Lock()
         self._declined: dict[str, Permissions] = {}  # until kaa ends
         self._told: set[str] = set()
+        self._in_place: set[str] = set()  # folders that no command could write when a process was started there
         self._lives: set[asyncio.Task[None]] = set()
 
     def report(self, text: str) -> None:
@@ -123,6 +125,8 @@ class ExtensionProcesses:
     async def start(self, manifest: Manifest, permissions: Permissions) -> ExtensionProcess:
         """See `ProcessHost`."""
         real = _resolved(manifest)
+        in_place = CodeInPlace((manifest.folder,), self._environ, (os.path.realpath(self.project),))
+        self._refuse_written(real)
         try:
             python = lone_pythons.without_projects(program_of(real), self._environ)
             ordinary = self._sandbox()
@@ -153,6 +157,7 @@ class ExtensionProcesses:
                     environment=self._environ,
                     report=self._report,
                     unconfined=self._is_full_access(),
+                    ended=in_place.close_from_thread,
                 )
             except UnconfinedError as error:
                 raise NotPermittedError(
@@ -162,6 +167,7 @@ class ExtensionProcesses:
             except (OSError, ValueError) as error:
                 raise ExtensionError(f"Extension {manifest.extension.name} cannot be started: {error}") from error
             started = pipes.connected(program)
+        self._watch(in_place, manifest, started)
         if permissions.hosts or program.tier == "none":
             self._tell_once(*(f"Extension {manifest.extension.name}: {warning}" for warning in program.warnings))
         LOG.info("extension %s started in tier %s", manifest.extension.name, program.tier)
@@ -170,6 +176,35 @@ class ExtensionProcesses:
     async def key(self, name: str) -> str | None:
         """See `ProcessHost`."""
         return await self._keys.key(name)
+
+    def _refuse_written(self, manifest: Manifest) -> None:
+        """Refuse to start what commands can write since it was loaded: it was not loaded from a copy.
+
+        Raises:
+            ExtensionError: that is so.
+        """
+        if manifest.folder in self._in_place and (writer := writer_of((manifest.folder,), self._environ)):
+            raise ExtensionError(
+                f"Extension {manifest.extension.name} is not started: commands can write {manifest.folder} since"
+                f" {writer} became a place to work in. /reload loads it from a copy, and asks first"
+            )
+
+    def _watch(self, in_place: CodeInPlace, manifest: Manifest, process: PipedProgram) -> None:
+        """End a process when commands begin to be able to write the folder that it loads code from."""
+        if not in_place.is_needed:
+            return
+
+        def end(folder: str, writer: str) -> None:
+            self._report(
+                f"Extension {manifest.extension.name} was ended: commands can write {folder} since {writer} became a"
+                " place to work in, and it could load that later"
+            )
+            process.end()
+            process.end()  # this time with KILL
+
+        self._in_place.add(os.path.realpath(manifest.folder))
+        in_place.open()
+        in_place.tell(end)
 
     def _undecided(self, manifest: Manifest) -> str:
         asked = manifest.requested.beyond(self._permissions.known(manifest) or Permissions()).sentences

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from kaa.host.helper_lines import without_toolchains
 from kaa.host.known_projects import in_known_project, known_projects
 from kaa.host.paths import is_below
 from kaa.host.programs import commands_can_write, written
@@ -66,13 +67,23 @@ class Place(msgspec.Struct, frozen=True):
         return is_below(path, (self._kept,)) and not (self.own_data and is_below(path, (self.own_data,)))
 
     def commands_can_write(self, path: str) -> bool:
-        """Whether commands of the model can write to `path`, a real path, or could when kaa ran in another project."""
-        return self.can_write_now(path) or in_known_project(path, self.environ, self.project) is not None
+        """Whether commands of the model can write to `path`, a real path, or could in any run of kaa."""
+        return self.can_write_now(path) or self._known(path) is not None
+
+    def _known(self, path: str) -> str | None:
+        """The project that a path is in, or the directory that was added to one; None for neither.
+
+        A directory that was added and is searched for programs has the user's toolchain: those must be found.
+        """
+        known = in_known_project(path, self.environ, self.project)
+        if known is None and (added := in_known_project(path, self.environ, self.project, added=True)) is not None:
+            return added if without_toolchains((added,), self.environ) else None
+        return known
 
     def whole(self, path: str) -> str:
         """The directory as a whole that commands can write and a path is in: those of this run cannot exchange it."""
         if not self.can_write_now(path):
-            return in_known_project(path, self.environ, self.project) or path
+            return self._known(path) or path
         while self.can_write_now(parent := os.path.dirname(path)) and parent != path:
             path = parent
         return path
@@ -81,10 +92,15 @@ class Place(msgspec.Struct, frozen=True):
         """Whether some of real paths lie in a folder, or in the directory as a whole that it is in."""
         return any(is_below(path, (self.whole(folder),)) for path in paths)
 
+    def writable_now(self) -> tuple[str, ...]:
+        """The directories that commands of this run can write: real paths."""
+        return tuple(map(os.path.realpath, (self.project, *self.sandbox().writable, *written())))
+
     def writable(self) -> tuple[str, ...]:
         """The directories that commands of the model can write, or could in other projects: real paths."""
-        now = map(os.path.realpath, (self.project, *self.sandbox().writable, *self._kept_by_others(), *written()))
-        return tuple(dict.fromkeys((*now, *known_projects(self.environ, self.project))))
+        now = (*self.writable_now(), *map(os.path.realpath, self._kept_by_others()))
+        known = known_projects(self.environ, self.project, added=True)
+        return tuple(dict.fromkeys((*now, *without_toolchains(known, self.environ))))
 
 
 @functools.lru_cache(maxsize=4)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.host.log import LOG
-from kaa.host.paths import trail
+from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs
 from kaa.host.shims import leads_to_shim
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
+from kaa.shell.code_in_place import CodeInPlace
 from kaa.shell.mcp.approvals import ApprovalRecordsError
 from kaa.shell.mcp.code import CodeChangedError, UnknownCodeError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.installed import INSTALLED
+from kaa.shell.mcp.named_code import named_places
 from kaa.shell.mcp.outside_programs import file_named_outside
 from kaa.shell.mcp.own_folder import line_elsewhere, meant_names, must_leave, way_back
 from kaa.shell.mcp.own_home import variables_of_home, with_users_home
@@ -67,6 +69,16 @@ _CACHES = {
 }
 
 
+_EXCHANGED = (
+    "it was ended, because {} changed while it ran, and it could load that with what only it may have."
+    " The next use compares its packages, and asks if they are others"
+)
+_WRITTEN = (
+    "it was ended, because commands can write {} since {} became a place to work in, and it could load that later."
+    " The next use starts it from a copy, and asks if that is other code"
+)
+
+
 class ServerProcess:
     """See `kaa.mcp.stdio.ServerProgram`. What it prints to its standard error goes to the server's log."""
 
@@ -84,7 +96,7 @@ class ServerProcess:
         self._log = log
         self._hindrance = hindrance
         self._silence = silence
-        self._exchanged = ""  # a package
+        self._ended_for = ""
         self._told = 0  # what the program was kept from before, errors have said
         self._last = ""
         self._error = ""
@@ -93,15 +105,11 @@ class ServerProcess:
         self.stdout = stdout
         self.end = program.end
 
-    def end_for(self, package: str) -> str:
-        """End it at once, because something in a package changed that it may load. Returns this reason."""
-        self._exchanged = (
-            f"it was ended, because {package} changed while it ran, and it could load that with what only it may have."
-            " The next use compares its packages, and asks if they are others"
-        )
+    def end_for(self, reason: str) -> None:
+        """End it at once, because something is others' that it may load and that only the user's may be."""
+        self._ended_for = self._ended_for or reason
         self._program.end()
         self._program.end()  # this time with KILL
-        return self._exchanged
 
     async def wait(self) -> str:
         """See `ServerProgram`."""
@@ -109,8 +117,8 @@ class ServerProcess:
             ending = await self._program.wait()
         except OSError as error:
             return f"it could not be run: {error.strerror or error}"
-        if self._exchanged:
-            return self._exchanged
+        if self._ended_for:
+            return self._ended_for
         await asyncio.wait({self._logging}, timeout=1)
         said = f": {self._last}" if self._last else ""
         hindrance = self._hindrance(self._program.blocked_hosts(), self._last, "") or ("" if said else self._silence)
@@ -208,6 +216,9 @@ async def start_program(
         hindrance = partial(_hindrance, server, place, data, leaves=leaves)
         copies = ExitStack()
         try:
+            in_place = CodeInPlace(_code_places(server, line, place), place.environ, place.writable_now())
+            in_place.open()
+            copies.callback(in_place.close_from_thread)
             packages = await _watched(admitted, copies) if entry.sandbox and (variables or permissions.hosts) else None
             if await asyncio.to_thread(code_of, server, place) != admitted:
                 raise CodeChangedError
@@ -225,7 +236,8 @@ async def start_program(
                 silence=silence_of(server),
             )
             if packages is not None:
-                packages.tell(lambda package: _end_for(process, package, server, place))
+                packages.tell(lambda package: _end_for(process, _EXCHANGED.format(package), server, place))
+            in_place.tell(lambda path, writer: _end_for(process, _WRITTEN.format(path, writer), server, place))
             return process
         except BaseException:
             await asyncio.to_thread(copies.close)
@@ -248,10 +260,22 @@ async def _watched(code: Mapping[str, str], closing: ExitStack) -> "LivePackages
     return packages
 
 
-def _end_for(process: ServerProcess, package: str, server: ConfiguredServer, place: Place) -> None:
-    """End a server at once, because something in a package changed that it may load."""
-    reason = process.end_for(package)
+def _end_for(process: ServerProcess, reason: str, server: ConfiguredServer, place: Place) -> None:
+    """End a server at once, and say why."""
+    process.end_for(reason)
     place.report(f"MCP server {server.name}: {reason}")
+
+
+def _code_places(server: ConfiguredServer, line: CommandLine, place: Place) -> Iterator[str]:
+    """The files and folders that a server loads code from, as its command line, its variables and its plugin say it."""
+    base = line.base(place.project)
+    yield from filter(None, (server.source.root, base if line.cwd else ""))
+    home = os.path.realpath(place.user_home)
+    for path in dict.fromkeys(map(os.path.abspath, named_places(line, place, starts_there=bool(line.cwd)))):
+        yield path
+        for one in (path, os.path.realpath(path)) if os.path.isfile(path) else ():
+            if not is_below(home, (folder := os.path.dirname(one),)):  # it imports what lies beside it
+                yield folder
 
 
 def _hindrance(

@@ -62,7 +62,9 @@ def difference(before: dict[str, KnownFile], after: tuple[ConfigurationFile, ...
             break
         shown += room.fitting(path, _compared(path, before.get(path), now.get(path), room))
     if room.is_cut:
-        shown.insert(0, "Not all that differs is shown here: it is too much. Lines that begin with … say what is left out.")
+        shown.insert(
+            0, "Not all that differs is shown here: it is too much. Lines that begin with … say what is left out."
+        )
     return Difference(added, removed, changed, "\n".join(shown))
 
 

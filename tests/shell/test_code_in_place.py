@@ -1,0 +1,112 @@
+"""A program of the user's is ended when commands begin to be able to write what it loads from where it is."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.code_in_place import CodeInPlace
+from kaa.shell.home import Home
+from kaa.shell.mcp.code import code_of
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.starting import start_program
+from kaa.workspace.places import Places
+from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.loops import in_loop
+
+
+def _environ(base: Path) -> dict[str, str]:
+    return {
+        "HOME": str(base),
+        "PATH": os.environ["PATH"],
+        "KAA_DIR": str(base / "kaa"),
+        "XDG_CACHE_HOME": str(base / "c"),
+    }
+
+
+def _work_in(project: Path, base: Path) -> None:
+    """As another kaa does before it runs a command there."""
+    assert Places.of(_environ(base), str(base), str(project)).caches
+
+
+def _add(project: Path, base: Path) -> None:
+    Places.of(_environ(base), str(base), str(base / "elsewhere")).note_added([str(project)])
+
+
+@pytest.mark.parametrize("begin", [_work_in, _add])
+@pytest.mark.parametrize("project", ["dev", "dev/srv", "dev/srv/lib"])
+@in_loop
+async def test_a_place_that_commands_begin_to_write_is_told(
+    tmp_path: Path, project: str, begin: Callable[[Path, Path], None]
+) -> None:
+    (tmp_path / "dev/srv/lib").mkdir(parents=True)
+    (tmp_path / "dev/other").mkdir()
+    (tmp_path / "kaa").mkdir()
+    told: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+    watch = CodeInPlace([str(tmp_path / "dev/srv")], _environ(tmp_path))
+    watch.open()
+    watch.tell(lambda *what: told.put_nowait(what))
+
+    begin(tmp_path / "dev/other", tmp_path)
+    begin(tmp_path / project, tmp_path)
+
+    assert await asyncio.wait_for(told.get(), 10) == (str(tmp_path / "dev/srv"), str(tmp_path / project))
+    watch.close()
+
+
+@in_loop
+async def test_what_commands_could_write_before_is_not_watched(tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    _work_in(tmp_path / "dev", tmp_path)
+
+    assert not CodeInPlace([str(tmp_path / "dev/srv.py")], _environ(tmp_path)).is_needed
+
+
+_LINES = {
+    "path": (("HOME/dev/srv/server.sh",), ""),
+    "text": (("-c", "cd HOME/dev/srv && . ./server.sh"), ""),
+    "folder": (("server.sh",), "HOME/dev/srv"),
+}
+
+
+@pytest.mark.parametrize("line", _LINES.values(), ids=_LINES.keys())
+@pytest.mark.parametrize("begin", [_work_in, _add])
+@in_loop
+async def test_a_server_is_ended_and_its_code_counts_as_that_of_commands(
+    line: tuple[tuple[str, ...], str], begin: Callable[[Path, Path], None]
+) -> None:
+    with folder_elsewhere() as base:
+        arguments = tuple(word.replace("HOME", str(base)) for word in line[0])
+        entry = ServerEntry(command="sh", args=arguments, cwd=line[1].replace("HOME", str(base)), env={"TOKEN": "x"})
+        reports = list[str]()
+        (base / "dev/srv").mkdir(parents=True)
+        (base / "dev/srv/server.sh").write_text("cat\n")
+        (base / "project").mkdir()
+        (base / "kaa").mkdir()
+        place = Place(Home(base / "kaa"), _environ(base), str(base / "project"), SandboxOptions, report=reports.append)
+        server = ConfiguredServer("one", entry, Source("/file", "user"), "digest")
+        assert code_of(server, place) == {}
+        process = await start_program(server, place, print, {})
+
+        begin(base / "dev/srv", base)
+
+        assert "commands can write" in await process.wait()
+        assert "MCP server one: it was ended, because commands can write" in reports[0]
+        assert str(base / "dev/srv/server.sh") in code_of(server, place)
+
+
+@in_loop
+async def test_a_script_with_another_name_is_code_of_commands(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/tool.sh").write_text("cat\n")
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin/server.sh"
+    script.hardlink_to(tmp_path / "project/tool.sh")
+    place = Place(Home(tmp_path / "kaa"), _environ(tmp_path), str(tmp_path / "elsewhere"), SandboxOptions)
+    server = ConfiguredServer("one", ServerEntry(command="sh", args=(str(script),)), Source("/file", "user"), "d")
+
+    assert str(script) in code_of(server, place)
