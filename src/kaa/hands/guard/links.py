@@ -7,13 +7,15 @@ from typing import NamedTuple
 from kaa.hands.below import RootDirectory, is_below
 from kaa.hands.guard.items import Items
 from kaa.hands.guard.subjects import Directory, Subject
+from kaa.hands.lazy_pattern import LazyPattern
 
+_COMPOSE = LazyPattern(r"(docker-)?compose([.-][\w.-]+)?\.ya?ml")
 _MAX_LINKS = 40  # on one way, as in the kernel
 # Entries of these may lead to what commands work on: an agent executes them only where its user asks for that.
 _ON_REQUEST = frozenset(("agents", "commands", "prompts", "rules", "skills", "workflows"))
 _TEXTS = (".md", ".mdc")  # `.clinerules -> AGENTS.md`: a text for agents, which commands may write
 # What else may lead to ordinary files of the project (`.devcontainer/package.json`), in lower case: manifests and data,
-# which nobody executes because a directory is opened. All others count as executed.
+# which nobody executes because a directory is opened. All other files count as executed.
 _DATA_ENDINGS = (
     *(*_TEXTS, ".rst", ".adoc", ".txt", ".lock", ".sum", ".csv", ".tsv", ".parquet", ".db", ".sqlite", ".log", ".pdf"),
     *(".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".ttf", ".woff", ".woff2", ".mp3", ".mp4", ".wav"),
@@ -30,13 +32,14 @@ _MANIFESTS = frozenset(
         *(".tool-versions", "license", "readme", "changelog", "version"),
     )
 )
-_DATA_DIRECTORIES = frozenset(
+# Folders whose entries a program executes or obeys without being told their names, and those in which all folders are.
+_EXECUTED_FOLDERS = frozenset(
     (
-        *("app", "apps", "assets", "build", "data", "dist", "doc", "docs", "examples", "fixtures", "images", "include"),
-        *("node_modules", "out", "packages", "project", "public", "resources", "src", "static", "target", "test"),
-        *("tests", "web", "workspace"),
+        *("_", "agents", "commands", "extensions", "hooks", "launch", "microagents", "modes", "plugins", "prompts"),
+        *("rules", "runconfigurations", "skills", "steering", "tools", "workflows"),
     )
 )
+_WITH_EXECUTED_FOLDERS = frozenset((".husky", "extensions", "hooks", "plugins", "tools"))
 
 
 class LedTo(NamedTuple):
@@ -50,8 +53,8 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
     """What links at and below a protected name lead to, as far as commands can write it, with the links on the way.
 
     `sub/.envrc -> ../conf/envrc`, `.husky/pre-commit -> ../scripts/check` and `.claude/skills -> ../ai/skills` count.
-    Manifests and data do not, nor `.claude/skills/build -> ../../tools/build`: the link would keep commands from working
-    on a part of the project.
+    Manifests and data do not, nor other folders (`.devcontainer/src`, `.claude/skills/build -> ../../tools/build`): the
+    link would keep commands from working on a part of the project.
 
     Args:
         subject: the protected name.
@@ -67,7 +70,7 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
         if not _ON_REQUEST.isdisjoint((*link_to_it.split("/"), *((subject.name, *above) if path else ()))):
             continue
         link = os.path.join(subject.path, path).rstrip("/")
-        if name and _is_data(name, link):
+        if path and _is_data(name, (subject.name, *above), link):
             continue
         for place in _executed_on_way(link, subject.path):
             for root in roots:
@@ -84,11 +87,11 @@ def _executed_on_way(link: str, protected: str) -> Sequence[str]:
     return [place for place in way if not is_below(place, protected)]
 
 
-def _is_data(name: str, link: str) -> bool:
+def _is_data(name: str, above: Sequence[str], link: str) -> bool:
     folded = name.casefold()
-    if folded in _MANIFESTS or folded.endswith(_DATA_ENDINGS):
-        return True
-    return folded in _DATA_DIRECTORIES and os.path.isdir(link)
+    if os.path.isdir(link):
+        return folded not in _EXECUTED_FOLDERS and _WITH_EXECUTED_FOLDERS.isdisjoint(above)
+    return folded in _MANIFESTS or folded.endswith(_DATA_ENDINGS) or _COMPOSE.fullmatch(folded) is not None
 
 
 def _way(link: str) -> Sequence[str]:
