@@ -333,6 +333,7 @@ def test_what_cannot_be_read_of_one_is_left_out_of_the_copy(stage: Stage, tmp_pa
     (extension / "__init__.py").write_text(_EXTENSION)
     _write(extension, "one")
     (extension / "gone").symlink_to("nowhere")
+    (extension / "circle.py").symlink_to("circle.py")
     os.mkfifo(extension / "pipe")
     _link(stage, extension)
 

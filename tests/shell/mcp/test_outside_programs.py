@@ -588,3 +588,14 @@ def test_other_new_files_at_the_top_of_the_project_are_not(machine: Machine) -> 
 
     assert before
     assert not differences(before, machine.code("python3 acme/src/acme_mcp/server.py"))
+
+
+def test_a_link_in_a_circle_beside_a_script_is_passed_over(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    script = f"import os\nos.listdir('{tmp_path}/elsewhere')\nexec(open('{machine.project}/{SCRIPT}').read())\n"
+    machine.write(tmp_path / "elsewhere/tool.py", "")
+    for folder in (machine.home, tmp_path / "elsewhere"):
+        (folder / "circle.py").symlink_to("circle.py")
+    machine.install({"package.json": "{}", "server.py": script})
+
+    assert f"{machine.project}/{SCRIPT}" in machine.code(f"python3 {machine.home}/server.py")

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.distributions import beside_kaa
@@ -234,12 +234,13 @@ def _files(path: Path, is_written: Callable[[str], bool], most: _Most) -> Iterat
         seen.add(real)
         is_of_commands = is_written(real)
         for entry in _entries(real, may_be_copied if is_of_commands else None):
-            if entry.is_dir():
+            kind = _kind(entry)
+            if kind == "folder":
                 if (not entry.name.startswith(".") or entry.name == _LIBRARY) and os.access(
                     entry.path, os.R_OK | os.X_OK
                 ):
                     pending.append((f"{name}/{entry.name}", entry.path, is_of_commands))
-            elif entry.is_file():
+            elif kind == "file":
                 try:
                     data = _content(entry.path, most.bytes - size, may_be_copied if is_of_commands else None)
                 except (PermissionError, FileNotFoundError):  # the extension could not read it, either
@@ -254,6 +255,13 @@ def _files(path: Path, is_written: Callable[[str], bool], most: _Most) -> Iterat
                     f"It has too many files for a copy at each start ({most.files:,} files, {most.folders:,} folders):"
                     f" install it with `kaa ext install {path}`"
                 )
+
+
+def _kind(entry: "os.DirEntry[str]") -> Literal["folder", "file", "other"]:
+    try:
+        return "folder" if entry.is_dir() else "file" if entry.is_file() else "other"
+    except OSError:  # a link in a circle, or to where the user may not look
+        return "other"
 
 
 def _entries(folder: str, may_be_copied: Callable[[str], bool] | None) -> "list[os.DirEntry[str]]":

@@ -35,6 +35,22 @@ def entries(folder: str) -> Iterator[os.DirEntry[str]]:
     yield from (entry for entry in found if entry.name not in IGNORED)
 
 
+def is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is, or leads to, a file; not if it leads in a circle, or where the user may not look."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """The same for a folder."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 def is_code(entry: os.DirEntry[str]) -> bool:
     """Whether a file beside code may be code."""
     is_data = is_data_file(entry.name) and LISTS_OF_PACKAGES.fullmatch(entry.name) is None
@@ -55,7 +71,7 @@ def is_program(entry: os.DirEntry[str]) -> bool:
     """Whether an entry is a file that others may start or load by its name."""
     if has_name_of_program(entry.name):
         return not entry.name.endswith(".json")
-    if not entry.is_file():
+    if not is_file(entry):
         return False
     return bool(entry.stat().st_mode & stat.S_IXUSR) or ("." not in entry.name and _is_script(entry.path))
 

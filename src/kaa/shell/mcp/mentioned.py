@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from kaa.host.regular_files import text_of
-from kaa.shell.mcp.code_files import entries, is_code, is_program
+from kaa.shell.mcp.code_files import entries, is_code, is_file, is_folder, is_program
 
 # Of settings; others that a path mentions may be code: `include "../x.inc"`.
 _SETTINGS = re.compile(r".+\.(?:json|ya?ml|toml|ini|cfg|conf|lock|xml|properties|env)|\.env.*")
@@ -51,7 +51,7 @@ def mentioned(folder: str, known: Collection[str], files: Collection[str]) -> It
 
 
 def _can_be_meant(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir() or is_program(entry) or (entry.is_file() and is_code(entry))
+    return is_folder(entry) or is_program(entry) or (is_file(entry) and is_code(entry))
 
 
 def _is_imported(text: bytes, found: re.Match[bytes]) -> bool:
@@ -63,7 +63,7 @@ def _is_imported(text: bytes, found: re.Match[bytes]) -> bool:
 
 def _is_meant(entry: os.DirEntry[str], text: bytes, found: re.Match[bytes]) -> bool:
     """Whether a name is one of a folder or program, or that of another file in a path or behind `source`."""
-    if entry.is_dir() or is_program(entry):
+    if is_folder(entry) or is_program(entry):
         return True
     begin = found.start()
     if text[begin - 1 : begin] == b"/" and not _SETTINGS.fullmatch(entry.name):

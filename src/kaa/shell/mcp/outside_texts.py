@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kaa.shell.mcp.code_files import entries, has_name_of_program, is_program
+from kaa.shell.mcp.code_files import entries, has_name_of_program, is_file, is_program
 from kaa.shell.mcp.executed_words import is_interpreter
 from kaa.shell.mcp.installed import PACKAGES
 from kaa.shell.mcp.named_code import MANIFESTS
@@ -165,7 +165,7 @@ def code_in(folder: str) -> Iterator[str]:
         current = pending.pop()
         for entry in entries(current):
             is_manifest = entry.name in MANIFESTS
-            if entry.is_file() and (has_name_of_program(entry.name) or is_manifest) and number < _MAX_FILES:
+            if is_file(entry) and (has_name_of_program(entry.name) or is_manifest) and number < _MAX_FILES:
                 number += 1
                 yield entry.path
             elif entry.is_dir(follow_symlinks=False) and (current != folder or entry.name == "src"):
@@ -178,7 +178,7 @@ def code_of_package(top: str) -> Iterator[str]:
     while pending and number < _MAX_OF_PACKAGE:
         current, depth = pending.pop(0)
         for entry in entries(current):
-            if entry.is_file() and number < _MAX_OF_PACKAGE and (_is_read(entry.name) or is_program(entry)):
+            if is_file(entry) and number < _MAX_OF_PACKAGE and (_is_read(entry.name) or is_program(entry)):
                 number += 1
                 yield entry.path
             elif depth < _MAX_DEPTH and _holds_code(entry):
