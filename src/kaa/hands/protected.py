@@ -25,6 +25,8 @@ _WHOLE_AT_TOP = _ONLY_AT_TOP - _JUDGED_FIRST
 # In lower case.
 _GUARDED_NAMES = _EVERYWHERE | _ONLY_AT_TOP | _JUDGED_FIRST | {".git"}
 
+TEXTS = (".md", ".mdc")
+"""Endings of texts for agents. `.clinerules -> AGENTS.md` protects no `AGENTS.md`: commands may write that."""
 # Permissions of the files over which others are mounted.
 STUB_MODE = 0
 
@@ -77,6 +79,11 @@ def is_protected(names: Sequence[str]) -> bool:
         or any(folded[depth:][: len(path)] == path and (not depth or path[0] not in _ONLY_AT_TOP) for path in _JUDGED)
         for depth in starts
     )
+
+
+def leads_to_text(path: str) -> bool:
+    """Whether a protected name is a link to a text for agents."""
+    return os.path.islink(path) and os.path.realpath(path).endswith(TEXTS)
 
 
 def is_stub(path: str, directory: int | None = None) -> bool:

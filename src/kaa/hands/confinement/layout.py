@@ -19,7 +19,7 @@ from kaa.hands.confinement.expansion import Expansion
 from kaa.hands.confinement.listing import HomeList, is_below_any
 from kaa.hands.confinement.named import named_paths, needed_paths
 from kaa.hands.policy import PROTECTED_NAMES, TEMPORARY, Policy
-from kaa.hands.protected import JUDGED_PATHS, is_protected_name
+from kaa.hands.protected import JUDGED_PATHS, is_protected_name, leads_to_text
 
 # Each is a mount: 14 us at the start and 1 us in each slot (measured). A home of 2026 with its `.config` has some 200.
 _MAX_CARVED_ENTRIES = 512
@@ -306,7 +306,7 @@ def _top_names(projects: Iterable[str], git_writable: bool) -> tuple[list[str], 
         for name in PROTECTED_NAMES if git_writable else (*PROTECTED_NAMES, ".git"):
             path = f"{project}/{name}"
             if (listed is None or name.casefold() in listed) and os.path.lexists(path):
-                if name != ".git" and os.path.exists(path):
+                if name != ".git" and os.path.exists(path) and not leads_to_text(path):
                     there.append(path)
             else:
                 awaited.append(path)
@@ -317,7 +317,8 @@ def _protected_by_kind(projects: Iterable[str]) -> Iterator[str]:
     """What is protected for the end of its name, or since it may execute: the guard judges only what comes later."""
     for project in projects:
         yield from filter(os.path.exists, (os.path.join(project, path) for path in JUDGED_PATHS))
-        yield from (path for path in _entries(project) if is_protected_name(os.path.basename(path), 0))
+        named = (path for path in _entries(project) if is_protected_name(os.path.basename(path), 0))
+        yield from (path for path in named if not leads_to_text(path))
 
 
 def _held_of_worktrees(directory: str, projects: Iterable[str]) -> Iterator[str]:

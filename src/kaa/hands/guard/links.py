@@ -8,16 +8,16 @@ from kaa.hands.below import RootDirectory, is_below
 from kaa.hands.guard.items import Items
 from kaa.hands.guard.subjects import Directory, Subject
 from kaa.hands.lazy_pattern import LazyPattern
+from kaa.hands.protected import TEXTS
 
 _COMPOSE = LazyPattern(r"(docker-)?compose([.-][\w.-]+)?\.ya?ml")
 _MAX_LINKS = 40  # on one way, as in the kernel
 # Entries of these may lead to what commands work on: an agent executes them only where its user asks for that.
 _ON_REQUEST = frozenset(("agents", "commands", "prompts", "rules", "skills", "workflows"))
-_TEXTS = (".md", ".mdc")  # `.clinerules -> AGENTS.md`: a text for agents, which commands may write
 # What else may lead to ordinary files of the project (`.devcontainer/package.json`), in lower case: manifests and data,
 # which nobody executes because a directory is opened. All other files count as executed.
 _DATA_ENDINGS = (
-    *(*_TEXTS, ".rst", ".adoc", ".txt", ".lock", ".sum", ".csv", ".tsv", ".parquet", ".db", ".sqlite", ".log", ".pdf"),
+    *(*TEXTS, ".rst", ".adoc", ".txt", ".lock", ".sum", ".csv", ".tsv", ".parquet", ".db", ".sqlite", ".log", ".pdf"),
     *(".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".ttf", ".woff", ".woff2", ".mp3", ".mp4", ".wav"),
     *(".css", ".html", ".d.ts", ".example", ".sample", ".pem", ".crt"),
 )
@@ -82,7 +82,7 @@ def _executed_on_way(link: str, protected: str) -> Sequence[str]:
     """The links between a link below a protected name and what it leads to, and that; nothing if commands write that."""
     way = _way(link)
     end = way[-1] if way else ""
-    if not end or end.endswith(_TEXTS) or is_below(protected, end) or is_below(end, protected):
+    if not end or end.endswith(TEXTS) or is_below(protected, end) or is_below(end, protected):
         return ()
     return [place for place in way if not is_below(place, protected)]
 
