@@ -1,15 +1,17 @@
 """Settings of the user that lead into a project count with what the user has seen of them."""
 
+import json
 import os
 import pty
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from kaa.host.linked_settings import NAMES, unseen
+from kaa.host.linked_settings import NAMES, note_seen, unseen
 from kaa.llm.models.models_file import load_models_file
 from kaa.shell.settings import SettingsError, load_user_settings
 from kaa.shell.settings_file import SettingsFile
@@ -112,3 +114,12 @@ def test_a_command_in_a_terminal_shows_the_file_and_asks(kaas: Path, answer: str
     assert "commands could write it in" in shown
     is_seen = unseen(str(kaas / "settings.json"), b'{"smallModel": "m"}') is None
     assert is_seen == (answer == "y")
+
+
+def test_what_several_note_at_the_same_time_is_kept(tmp_path: Path) -> None:
+    files = [str(tmp_path / f"{number}.json") for number in range(64)]
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda file: note_seen(file, "{}"), files))
+
+    assert set(json.loads((tmp_path / "seen-settings.json").read_text())) == set(files)

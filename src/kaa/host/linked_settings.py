@@ -4,6 +4,7 @@ kaa obeys such a file only with a content that the user has seen: that it had be
 wrote, or that the user agreed to. It is kept in kaa's own folder.
 """
 
+import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -72,13 +73,20 @@ def note_seen(file: str, text: str) -> None:
     Raises:
         OSError: kaa's folder cannot be written.
     """
+    from kaa.host.regular_files import lock  # lazy: most files lead nowhere else
+
     folder = os.path.dirname(file)
     target = os.path.join(folder, _SEEN)
-    temporary = f"{target}.{os.urandom(8).hex()}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as stream:
-        json.dump({**_seen(folder), file: text}, stream)
-    os.replace(temporary, target)
+    held = os.open(f"{target}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        lock(held, fcntl.LOCK_EX)  # another kaa may note the other file
+        temporary = f"{target}.{os.urandom(8).hex()}"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as stream:
+            json.dump({**_seen(folder), file: text}, stream)
+        os.replace(temporary, target)
+    finally:
+        os.close(held)
 
 
 def note_written(file: str, content: bytes) -> None:

@@ -80,6 +80,8 @@ def test_no_words_of_the_model_make_a_refusal_a_block_of_the_sandbox(folder: Pat
         ),
         ("git rev-parse --abbrev-ref HEAD >> ~/log-of-the-user", False),
         ('branch=$(git -C "$PWD" branch --show-current)\necho "$branch" >> ~/log-of-the-user', False),
+        ("git remote -v >> ~/log-of-the-user", False),
+        ("git remote get-url upstream >> ~/log-of-the-user", True),
         ("git diff --check; git log >> ~/log-of-the-user", True),
         ("git log --check; git status >> ~/log-of-the-user", True),
         ("git -c alias.x='!exit 2' x >> ~/log-of-the-user", True),

@@ -33,7 +33,8 @@ _HARMLESS = frozenset(
     tr true umask uname wc whoami
     """.split()  # noqa: SIM905 - as above
 )
-# Of git, those with which a log describes a repository: not `diff`, which ends with 2 for `--check`.
+# Of git, those with which a log describes a repository: not `diff`, which ends with 2 for `--check`, nor commands of
+# `remote`, which end with 2 for an unknown remote.
 _TELLING_OF_GIT = frozenset(
     {"branch", "config", "describe", "log", "ls-files", "remote", "rev-list", "rev-parse", "show", "status"}
     | {"symbolic-ref"}
@@ -121,7 +122,11 @@ def _tries_of_command(text: ShellText, node: "Node") -> list[str] | None:
 def _command_of_git(words: list[str]) -> str:
     while words[:1] == ["-C"]:
         words = words[2:]
-    return next(iter(words), "") if not any(word.startswith("--check") for word in words) else ""
+    if any(word.startswith("--check") for word in words):
+        return ""
+    if words[:1] == ["remote"] and not all(word.startswith("-") for word in words[1:]):
+        return ""
+    return next(iter(words), "")
 
 
 def _tries_of_python(words: list[str]) -> list[str] | None:
