@@ -4,10 +4,14 @@ The syntax is that of ripgrep and fd. We compile it ourselves because ripgrep's 
 """
 
 import re
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from kaa.workspace.protocol import SearchError
+
+_MOST_ALTERNATIVES = 1000
+_DEEPEST_BRACES = 50
 
 
 class Glob(msgspec.Struct, frozen=True):
@@ -34,22 +38,24 @@ def compile_glob(pattern: str) -> Glob:
     Without a `/` it matches the name of a file at any depth. With one it matches the path, starting at any depth;
     a leading `/` ties it to the searched directory.
 
+    Matching takes a time that grows with the lengths of both, whatever the pattern: it may be the project's.
+
     Raises:
-        SearchError: the pattern is empty or a bracket or brace is not closed.
+        SearchError: the pattern is empty, a bracket or brace is not closed, or braces give too many alternatives.
     """
     relative = pattern.removeprefix("./")
     anchored = relative.startswith("/")
     relative = relative.lstrip("/")
     if not relative:
         raise SearchError(f"The glob {pattern!r} is empty; use a pattern such as *.py or src/**/*.py.")
-    body = _Translation(relative, pattern).regex()
-    prefix = "" if anchored else "(?:.*/)?"
+    alternatives = _Parser(relative, pattern).alternatives()
+    body = "|".join(_regex(tokens, anchored=anchored) for tokens in alternatives)
     name = relative.rpartition("/")[2]
     tied_to_name = not _spans_components(name, relative)
     return Glob(
         name_pattern=name if tied_to_name else None,
         name_only=tied_to_name and name == relative and not anchored,
-        regex=re.compile(prefix + body, re.DOTALL),
+        regex=re.compile(body, re.DOTALL),
     )
 
 
@@ -65,62 +71,65 @@ def _spans_components(name: str, pattern: str) -> bool:
     return name != pattern and any(character in pattern for character in "{[\\")
 
 
-class _Translation:
-    """One pass over a glob that writes the regular expression."""
+class _Parser:
+    """One pass over a glob. Braces become alternatives, each of them a sequence of tokens.
+
+    A token is a `/`, a run of `*`, or the regular expression of one character.
+    """
 
     def __init__(self, glob: str, shown: str) -> None:
         self._glob = glob
         self._shown = shown
         self._position = 0
-        self._braces = 0
-        self._parts: list[str] = []
 
-    def regex(self) -> str:
+    def alternatives(self) -> list[list[str]]:
+        return self._sequence(depth=0)
+
+    def _sequence(self, depth: int) -> list[list[str]]:
+        """The alternatives up to the end of the glob or, in braces, of this part of them."""
+        found: list[list[str]] = [[]]
         while self._position < len(self._glob):
+            if depth and self._glob[self._position] in ",}":
+                return found
             character = self._glob[self._position]
             self._position += 1
-            self._parts.append(self._piece(character))
-        if self._braces:
+            pieces = self._braced(depth) if character == "{" else [[self._token(character)]]
+            if len(found) * len(pieces) > _MOST_ALTERNATIVES:
+                raise SearchError(f"The braces of the glob {self._shown!r} give too many alternatives.")
+            found = [[*before, *piece] for before in found for piece in pieces]
+        if depth:
             raise SearchError(f"The glob {self._shown!r} has a {{ that is not closed.")
-        return "".join(self._parts)
+        return found
 
-    def _piece(self, character: str) -> str:
+    def _braced(self, depth: int) -> list[list[str]]:
+        if depth >= _DEEPEST_BRACES:
+            raise SearchError(f"The braces of the glob {self._shown!r} are nested too deep.")
+        found = self._sequence(depth + 1)
+        while self._glob[self._position] == ",":
+            self._position += 1
+            found += self._sequence(depth + 1)
+        self._position += 1
+        return found
+
+    def _token(self, character: str) -> str:
         match character:
+            case "/":
+                return "/"
             case "*":
-                return self._stars()
+                start = self._position - 1
+                while self._glob[self._position : self._position + 1] == "*":
+                    self._position += 1
+                return self._glob[start : self._position]
             case "?":
                 return "[^/]"
             case "[":
                 return self._class()
-            case "{":
-                self._braces += 1
-                return "(?:"
-            case "," if self._braces:
-                return "|"
-            case "}" if self._braces:
-                self._braces -= 1
-                return ")"
             case "\\" if self._position < len(self._glob):
                 self._position += 1
-                return re.escape(self._glob[self._position - 1])
+                escaped = self._glob[self._position - 1]
+                return "/" if escaped == "/" else re.escape(escaped)
             case _:
                 return re.escape(character)
-
-    def _stars(self) -> str:
-        start = self._position - 1
-        while self._glob[self._position : self._position + 1] == "*":
-            self._position += 1
-        whole_component = start == 0 or self._glob[start - 1] in "/{,"
-        if self._position - start < 2 or not whole_component:
-            return "[^/]*"
-        if self._position == len(self._glob):
-            return ".+"
-        if self._glob[self._position] != "/":
-            return "[^/]*"
-        self._position += 1
-        while self._glob.startswith("**/", self._position):  # `**/**/` says no more than `**/`
-            self._position += 3
-        return "(?:.*/)?"
 
     def _class(self) -> str:
         # `]` directly after `[` or `[!` is a member, not the end.
@@ -136,3 +145,52 @@ class _Translation:
         except re.error as error:
             raise SearchError(f"The glob {self._shown!r} has a malformed [...]: {error}.") from error
         return f"(?!/)[{negation}{members}]"
+
+
+def _regex(tokens: Sequence[str], *, anchored: bool) -> str:
+    """The regular expression of one alternative.
+
+    What stands between two `*` matches where it first can: a later match leaves less for the rest and gains nothing.
+    The same holds for directories between two `**`. The groups are atomic, so that no other place is tried.
+    """
+    components = _split(tokens, "/")
+    blocks: list[list[str]] = [[]]  # of components that follow each other; between them are others
+    begins_anywhere = not anchored
+    ends_anywhere = False
+    for number, component in enumerate(components):
+        if len(component) == 1 and component[0].startswith("**"):
+            ends_anywhere = number == len(components) - 1
+            begins_anywhere = begins_anywhere or not blocks[0]
+            if blocks[-1]:
+                blocks.append([])
+        else:
+            blocks[-1].append(_component(component))
+    if not blocks[-1]:
+        del blocks[-1]
+    parts: list[str] = []
+    for number, block in enumerate(blocks):
+        body, is_last = "/".join(block), number == len(blocks) - 1 and not ends_anywhere
+        if not number and not begins_anywhere:
+            parts.append(body if is_last else f"{body}/")
+        else:
+            parts.append(f"(?:[^/]*/)*{body}" if is_last else f"(?>(?:[^/]*/)*?{body}/)")
+    return "".join([*parts, ".+" if ends_anywhere else ""])
+
+
+def _component(tokens: Sequence[str]) -> str:
+    """The regular expression of what stands between two `/`; see `_regex` for `*`."""
+    first, *others = ("".join(piece) for piece in _split(["*" if token[0] == "*" else token for token in tokens], "*"))
+    if not others:
+        return first
+    *between, last = others
+    return "".join([first, *(f"(?>[^/]*?{piece})" for piece in between if piece), f"[^/]*{last}"])
+
+
+def _split(tokens: Iterable[str], separator: str) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for token in tokens:
+        if token == separator:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
