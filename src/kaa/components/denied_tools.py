@@ -58,7 +58,7 @@ def _rules(pattern: ToolPattern) -> Sequence[str | None]:
 
 
 def _other_rule(tool: str, argument: str) -> str | None:
-    if not argument:
+    if argument in ("", "*", ":*"):
         return None if tool == "*" else tool
     if tool == "bash" and (command := _COMMAND.fullmatch(argument)):
         return f"bash: {command[1]}"
