@@ -499,15 +499,17 @@ class Gate:
     def _unmet(self, call: JudgedCall) -> tuple[Need, ...]:
         """What a call will foreseeably need that is not permitted.
 
-        Without anybody to ask, only what needs to leave the sandbox, or the whole network: it would fail there, and
-        nothing would say why. Whether a host is needed the network finds out and reports.
+        Without anybody to ask, only what needs to leave the sandbox: it would fail there, and nothing would say why.
+        Whether a host is needed the network finds out and reports, in every tier.
         """
         if self._sandbox.is_narrowed or call.outside is not None:
             return ()
-        needs = call.needs if self._sandbox.tells_hosts_apart else tuple(map(_of_whole_network, call.needs))
-        unmet = tuple(need for need in needs if not self._is_met(need.escalation))
+        needs = call.needs
         if not self._can_ask:
-            unmet = tuple(need for need in unmet if need.escalation in (OUTSIDE, WHOLE_NETWORK))
+            needs = tuple(need for need in needs if need.escalation == OUTSIDE)
+        if not self._sandbox.tells_hosts_apart:
+            needs = tuple(map(_of_whole_network, needs))
+        unmet = tuple(need for need in needs if not self._is_met(need.escalation))
         connecting = [need for need in unmet if need.escalation.kind == "network"]
         together = self._hosts.together([need.escalation.what for need in connecting]) if connecting else ()
         used_with = (Need(Escalation("network", host), connecting[0].reason) for host in together)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kaa.builtin.file_paths import is_git_hook
 from kaa.core.hooks import Refuse
-from kaa.ext.escalations import OUTSIDE, WHOLE_NETWORK, Escalation
+from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.shell.approvals.blocks import directory_for
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.judgement import Doubtful
@@ -50,8 +50,6 @@ def unanswerable(call: JudgedCall, doubt: Doubtful, *, switchable: bool, read_on
     if read_only and call.risk == "write":
         return f"{call.tool} was not run: {why}."
     ways: list[str] = []
-    if any(need.escalation == WHOLE_NETWORK for need in doubt.needs):
-        ways.append("add --net on, which lets commands use this machine's whole network")
     if doubt.suggestion is not None:
         wide = call.server.rule if call.server is not None else ""
         ways.append(_keep(doubt.suggestion, f", or {wide!r} for all tools of its server," if wide else ""))
