@@ -6,9 +6,9 @@ trust. What a build, a test or a commit hook of the project executes is not: who
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from kaa.hands.executed_names import BEGINNINGS, CHOICES, ENDINGS, MADE_BY_TOOLS
+from kaa.hands.executed_names import AGENTS, BEGINNINGS, CHOICES, ENDINGS, MADE_BY_TOOLS
 from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
 
 # In repositories below the top, git and husky obey them only if the configuration says so, and that is judged.
@@ -25,6 +25,7 @@ _WHOLE_AT_TOP = _ONLY_AT_TOP - _JUDGED_FIRST
 # In lower case.
 _GUARDED_NAMES = _EVERYWHERE | _ONLY_AT_TOP | _JUDGED_FIRST | {".git"}
 
+_FOR_AGENTS = frozenset(map(str.casefold, AGENTS))
 TEXTS = (".md", ".mdc")
 """Endings of texts for agents. `.clinerules -> AGENTS.md` protects no `AGENTS.md`: commands may write that."""
 # Permissions of the files over which others are mounted.
@@ -82,8 +83,13 @@ def is_protected(names: Sequence[str]) -> bool:
 
 
 def leads_to_text(path: str) -> bool:
-    """Whether a protected name is a link to a text for agents."""
-    return os.path.islink(path) and os.path.realpath(path).endswith(TEXTS)
+    """Whether a protected name is a link to a text for agents, and a name of theirs."""
+    return is_for_agents([os.path.basename(path)]) and os.path.islink(path) and os.path.realpath(path).endswith(TEXTS)
+
+
+def is_for_agents(names: Iterable[str]) -> bool:
+    """Whether one of the names on the way to a protected one is that of the settings of an agent."""
+    return any(name.casefold() in _FOR_AGENTS for name in names)
 
 
 def is_stub(path: str, directory: int | None = None) -> bool:

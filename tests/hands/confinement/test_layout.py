@@ -101,8 +101,10 @@ def test_target_of_a_protected_symlink_is_protected(project: Path, tmp_path: Pat
 def test_text_behind_a_protected_symlink_can_be_written(project: Path) -> None:
     (project / "AGENTS.md").touch()
     (project / ".clinerules").symlink_to("AGENTS.md")
+    (project / "envrc.md").touch()
+    (project / ".envrc").symlink_to("envrc.md")
 
-    assert layout(project).protected == ()
+    assert layout(project).protected == (str(project / "envrc.md"),)
 
 
 def test_read_only_has_nothing_to_protect(project: Path, tmp_path: Path) -> None:

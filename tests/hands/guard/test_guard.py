@@ -2740,6 +2740,8 @@ def test_what_links_under_protected_names_lead_to_is_guarded(project: Path, star
         (".claude/hooks", "scripts"),
         (".claude/hooks/before/check.sh", "scripts/check"),
         (".opencode/plugins/mine", "scripts"),
+        (".opencode/plugin", "scripts"),
+        (".flox/env", "scripts"),
     ],
 )
 def test_whatever_links_under_protected_names_execute_is_guarded(
@@ -2788,6 +2790,18 @@ def test_manifests_and_data_behind_links_under_protected_names_stay(
     _write(project / "tree" / "new", "changed")
 
     assert brain.check() == {}
+
+
+def test_a_text_that_a_shell_executes_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
+    (project / "conf").mkdir()
+    (project / "sub").mkdir()
+    (project / "conf" / "envrc.md").write_text("mine")
+    (project / "sub" / ".envrc").symlink_to("../conf/envrc.md")
+    brain = start()
+
+    _write(project / "conf" / "envrc.md", "evil")
+
+    assert list(brain.check()) == ["conf/envrc.md"]
 
 
 def test_links_on_the_way_to_what_is_executed_are_guarded(project: Path, start: Callable[..., Brain]) -> None:

@@ -8,12 +8,12 @@ from kaa.hands.below import RootDirectory, is_below
 from kaa.hands.guard.items import Items
 from kaa.hands.guard.subjects import Directory, Subject
 from kaa.hands.lazy_pattern import LazyPattern
-from kaa.hands.protected import TEXTS
+from kaa.hands.protected import TEXTS, is_for_agents
 
 _COMPOSE = LazyPattern(r"(docker-)?compose([.-][\w.-]+)?\.ya?ml")
 _MAX_LINKS = 40  # on one way, as in the kernel
 # Entries of these may lead to what commands work on: an agent executes them only where its user asks for that.
-_ON_REQUEST = frozenset(("agents", "commands", "prompts", "rules", "skills", "workflows"))
+_ON_REQUEST = frozenset(("agent", "agents", "command", "commands", "prompts", "rules", "skill", "skills", "workflows"))
 # What else may lead to ordinary files of the project (`.devcontainer/package.json`), in lower case: manifests and data,
 # which nobody executes because a directory is opened. All other files count as executed.
 _DATA_ENDINGS = (
@@ -27,7 +27,16 @@ _MANIFESTS = frozenset(
         *("tsconfig.json", "jsconfig.json", "deno.json", "composer.json", "pyproject.toml", "setup.py", "setup.cfg"),
         *("pipfile", "environment.yml", "environment.yaml", "gemfile", "go.mod", "go.work", "cargo.toml", "pom.xml"),
         *("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "mix.exs", "rebar.config"),
-        *("makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", ".dockerignore", ".gitignore"),
+        *(
+            "brewfile",
+            "makefile",
+            "gnumakefile",
+            "justfile",
+            "dockerfile",
+            "containerfile",
+            ".dockerignore",
+            ".gitignore",
+        ),
         *(".gitattributes", ".editorconfig", ".env", ".nvmrc", ".node-version", ".python-version", ".ruby-version"),
         *(".tool-versions", "license", "readme", "changelog", "version"),
     )
@@ -35,11 +44,14 @@ _MANIFESTS = frozenset(
 # Folders whose entries a program executes or obeys without being told their names, and those in which all folders are.
 _EXECUTED_FOLDERS = frozenset(
     (
-        *("_", "agents", "commands", "extensions", "hooks", "launch", "microagents", "modes", "plugins", "prompts"),
-        *("rules", "runconfigurations", "skills", "steering", "tools", "workflows"),
+        *("_", "agent", "agents", "command", "commands", "conf.d", "env", "extension", "extensions", "hook", "hooks"),
+        *("launch", "microagents", "mode", "modes", "plugin", "plugins", "prompts", "rules", "runconfigurations"),
+        *("skill", "skills", "steering", "tool", "tools", "workflows"),
     )
 )
-_WITH_EXECUTED_FOLDERS = frozenset((".husky", "extensions", "hooks", "plugins", "tools"))
+_WITH_EXECUTED_FOLDERS = frozenset(
+    (".husky", "extension", "extensions", "hook", "hooks", "plugin", "plugins", "tool", "tools")
+)
 
 
 class LedTo(NamedTuple):
@@ -72,17 +84,18 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
         link = os.path.join(subject.path, path).rstrip("/")
         if path and _is_data(name, (subject.name, *above), link):
             continue
-        for place in _executed_on_way(link, subject.path):
+        may_be_text = name.endswith(TEXTS) or is_for_agents(f"{link_to_it}/{subject.name}".split("/"))
+        for place in _executed_on_way(link, subject.path, may_be_text=may_be_text):
             for root in roots:
                 if (below := _below(place, root)) is not None:
                     yield LedTo(below, shown)
 
 
-def _executed_on_way(link: str, protected: str) -> Sequence[str]:
-    """The links between a link below a protected name and what it leads to, and that; nothing if commands write that."""
+def _executed_on_way(link: str, protected: str, *, may_be_text: bool) -> Sequence[str]:
+    """The links between a link below a protected name and what it leads to, and that; nothing if that is a text."""
     way = _way(link)
     end = way[-1] if way else ""
-    if not end or end.endswith(TEXTS) or is_below(protected, end) or is_below(end, protected):
+    if not end or (may_be_text and end.endswith(TEXTS)) or is_below(protected, end) or is_below(end, protected):
         return ()
     return [place for place in way if not is_below(place, protected)]
 

@@ -72,7 +72,7 @@ class Guard:
         self.unheld = False
         self._unchecked: dict[str, None] = {}
         self._left_in_place: set[str] = set()  # paths of new directories that are too many
-        self._links_to: dict[Subject, str] = {}  # paths of the user's links that make a name a guarded one
+        self._links_to: dict[Subject, str] = {}  # of names that only links make guarded ones: which do
         self._expected: list[str] = []
         self._users_files = users_files or UsersFiles(None)
         self._on_look = on_look
@@ -539,8 +539,7 @@ class Guard:
         absolute = os.path.join(subject.path, path).rstrip("/")
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         why, kind = item.reason, "git" if item.dangers == UNWANTED_REPOSITORY else "protected"
-        if (link := self._links_to.get(subject)) is not None:
-            why += f"; {link} leads to it"
+        why += f"; {self._links_to[subject]} leads to it" if subject in self._links_to else ""
         moved, kept = subject.path if look.is_emptied else absolute, ""
         if item.is_unread and former is not None and former.is_unread:  # perhaps the user's own
             self._baseline.accept(subject, path, item)
