@@ -16,10 +16,13 @@ _MOST_LINES = 2_000  # somebody looks at all of them
 def ask_about(files: Sequence[Unseen]) -> None:
     """Show each file and ask whether it is the user's. What gets no yes is refused where it is read."""
     for one in files:
-        before = one.before or ""
-        lines = [*islice(unified(before, one.now, ("as you saw it", "now")), _MOST_LINES + 1)] if before else one.now.split("\n")
+        before, lines = one.before or "", one.now.split("\n")
+        if before:
+            lines = [*islice(unified(before, one.now, ("as you saw it", "now")), _MOST_LINES + 1)]
         if len(lines) > _MOST_LINES:
-            told = f"{one.path} differs in more than {_MOST_LINES} lines, too many to be looked at. Put a copy of it in its place."
+            told = (
+                f"{one.path} differs in more than {_MOST_LINES:,} lines, too many to look at. Put a copy in its place."
+            )
             deliver(sys.stderr, f"{sanitize(told)}\n")
             continue
         about = "changed" if before else "not seen yet"

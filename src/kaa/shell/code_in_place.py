@@ -1,7 +1,7 @@
 """Notices when commands begin to be able to write code that a running program loads from where it is.
 
-A program of the user's may import a module at any time, so also after its folder has become a project of another kaa, or
-was added to a project. What commands could write before is copied, and not watched here.
+A program of the user's may import a module at any time, so also after its folder has become a project of another kaa,
+or was added to a project. What commands could write before is copied, and not watched here.
 """
 
 import asyncio
@@ -22,11 +22,12 @@ class CodeInPlace:
     Args:
         places: files and folders of code: absolute paths, also behind links.
         environ: the user's variables.
-        known: directories that commands can write already, as far as nobody has noted that: real paths.
+        known: directories that commands can write already, as far as nobody has noted that.
     """
 
     def __init__(self, places: Iterable[str], environ: Mapping[str, str], known: Sequence[str] = ()) -> None:
         self._environ = environ
+        known = tuple(_with_real(known))
         self._places = [
             place
             for place in dict.fromkeys(_with_real(places))

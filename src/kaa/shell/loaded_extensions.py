@@ -509,7 +509,7 @@ class LoadedExtensions:
         if self._in_projects is None:
             from kaa.shell.extensions.in_projects import ExtensionsInProjects  # lazy: many users have no extensions
 
-            self._in_projects = ExtensionsInProjects(self._home, os.environ, self._asker)
+            self._in_projects = ExtensionsInProjects(self._home, os.environ, self._asker, self._report)
         is_given = extension in map(self._at, self._options.extensions)
         code = await self._in_projects.source(extension, is_given=is_given, may_ask=may_ask)
         return code if code != path or self._protected(path) else None

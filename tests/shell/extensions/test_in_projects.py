@@ -372,3 +372,17 @@ def test_a_change_that_another_kaa_lets_commands_make_is_not_loaded(stage: Stage
         return await _commands(conversation)
 
     assert stage.play(scene) == {"one"}
+
+
+def test_one_that_looks_for_its_own_place_is_told_of_once(stage: Stage, tmp_path: Path) -> None:
+    extension = tmp_path / "hello"
+    extension.mkdir()
+    (extension / "__init__.py").write_text(f"{_EXTENSION}\nDATA = open(__file__).read()\n")
+    _write(extension, "one")
+    _link(stage, extension)
+
+    for _ in range(2):
+        assert stage.play(_commands) == {"one"}
+
+    [notice] = [one for one in stage.notices if "is loaded from a copy" in one]
+    assert notice.endswith(f"`-e {stage.home}/extensions/hello` loads it from where it is")

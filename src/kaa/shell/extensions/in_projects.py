@@ -7,10 +7,14 @@ own extensions are, so nothing that changes later is executed.
 import asyncio
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+import msgspec
 
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.distributions import beside_kaa
@@ -21,6 +25,7 @@ from kaa.host.hard_links import has_other_name
 from kaa.host.known_projects import known_projects
 from kaa.host.linked_settings import project_of
 from kaa.host.paths import is_below
+from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.host.programs import written
 from kaa.host.regular_files import read_open, regular, size_of
 from kaa.shell.extensions.errors import InstallationError
@@ -52,12 +57,20 @@ class ExtensionsInProjects:
         home: keeps decisions and copies.
         environ: the user's environment variables.
         asker: asks the person.
+        report: told, in a sentence, of what the user should know.
     """
 
-    def __init__(self, home: Home, environ: Mapping[str, str], asker: Asker) -> None:
+    def __init__(
+        self,
+        home: Home,
+        environ: Mapping[str, str],
+        asker: Asker,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._home = home
         self._environ = environ
         self._asker = asker
+        self._report = report
         self._given: dict[ExtensionId, str] = {}  # digests of what was loaded first; empty for what was no copy
         self._asking = asyncio.Lock()
 
@@ -81,7 +94,7 @@ class ExtensionsInProjects:
             if is_given:
                 return path
             try:
-                return await asyncio.to_thread(self._settled, path)
+                return await asyncio.to_thread(self._settled, extension, path)
             except (OSError, InstallationError) as error:
                 raise ExtensionError(
                     f"Extension {extension} is not loaded: a kaa that starts in its folder would let commands change"
@@ -98,11 +111,13 @@ class ExtensionsInProjects:
             else:
                 await self._require_approval(extension, project, approved, make_copy, may_ask=may_ask)
             copy = await asyncio.to_thread(make_copy)
+            if not is_given:
+                self._tell_of_copy(extension, files, copy)
             return copy / path.relative_to(whole)
         except (OSError, InstallationError, TrustError) as error:
             raise ExtensionError(_refusal(extension, project, str(error))) from error
 
-    def _settled(self, path: Path) -> Path:
+    def _settled(self, extension: ExtensionId, path: Path) -> Path:
         """A copy of an extension in Python whose folder could become a project while this kaa runs, elsewhere.
 
         It imports modules later, too.
@@ -115,9 +130,27 @@ class ExtensionsInProjects:
         if kind_of(path) != "python" or is_below(real, (os.path.realpath(self._home.path),)) or path in beside_kaa():
             return path
         whole = path.parent if package(path) is not None else path
-        return copy_of(whole.name, tuple(_files(whole, self._is_written, _MOST)), str(whole), self._home) / (
-            path.relative_to(whole)
-        )
+        files = tuple(_files(whole, self._is_written, _MOST))
+        copy = copy_of(whole.name, files, str(whole), self._home)
+        self._tell_of_copy(extension, files, copy)
+        return copy / path.relative_to(whole)
+
+    def _tell_of_copy(self, extension: ExtensionId, files: Sequence[ConfigurationFile], copy: Path) -> None:
+        """Say once that an extension which looks for files by its own place finds those of its copy."""
+        if not any(file.path.endswith(".py") and b"__file__" in file.data for file in files):
+            return
+        told = PrivateFile(self._home.path / "copied-extensions.json")
+        with suppress(PrivateFileError, msgspec.DecodeError):  # it works without that
+            if extension.key in msgspec.json.decode(told.read() or b"[]", type=list[str]):
+                return
+            with told.rewriting() as content:
+                keys = msgspec.json.decode(content or b"[]", type=list[str])
+                told.replace(msgspec.json.encode([*keys, extension.key]))
+            self._report(
+                f"Extension {extension.name} is loaded from a copy, {copy}, and uses `__file__`: what it finds there is"
+                " as it was at the start, without folders with a dot, and what it writes there is lost with the next"
+                f" change of its files. `-e {shlex.quote(extension.path)}` loads it from where it is"
+            )
 
     def _project_of(self, path: Path) -> str:
         """The project whose commands could write some of the code of an extension; empty for none."""

@@ -125,7 +125,7 @@ class ExtensionProcesses:
     async def start(self, manifest: Manifest, permissions: Permissions) -> ExtensionProcess:
         """See `ProcessHost`."""
         real = _resolved(manifest)
-        in_place = CodeInPlace((manifest.folder,), self._environ, (os.path.realpath(self.project),))
+        in_place = CodeInPlace((manifest.folder,), self._environ, (self.project,))
         self._refuse_written(real)
         try:
             python = lone_pythons.without_projects(program_of(real), self._environ)

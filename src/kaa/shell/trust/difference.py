@@ -9,7 +9,8 @@ import msgspec
 from kaa.shell.trust.configuration import ConfigurationFile
 
 _CONTEXT_LINES = 3
-# What a person can look at in pages before saying yes. A project's configuration has 2 MiB at most, an extension more. Painting them takes a second.
+# What a person can look at in pages before saying yes. A project's configuration has 2 MiB at most, an extension more.
+# Painting them takes a second.
 _MAX_LINES = 10_000
 _MAX_CHARACTERS = 1024 * 1024
 # What is compared in a moment (2,000 lines: 50 ms at worst); of more, everything that is not at both ends is shown.
@@ -195,5 +196,5 @@ def _text(file: ConfigurationFile) -> str | None:
 
 
 def _shown_text(file: ConfigurationFile) -> str | None:
-    """The content with what is no UTF-8 as `\\x..`; None if it has null bytes, as programs and pictures have."""
+    """The content with what is no UTF-8 as escapes; None if it has null bytes, as programs and pictures have."""
     return None if b"\0" in file.data else file.data.decode("utf-8", "backslashreplace")
