@@ -52,22 +52,25 @@ def listed_folders(packages: str) -> Iterator[str]:
 
 def _led_to(packages: str) -> Iterator[str]:
     """Paths that files and links among installed packages lead to."""
-    beside, loaders = glob.escape(packages), glob.glob(f"{glob.escape(packages)}/__editable__*.py")
+    with os.scandir(packages) as entries:  # once: there are hundreds of them, and a listing for each kind takes longer
+        links = {entry.name: entry.is_symlink() for entry in entries}
+    names = [name for name in links if not name.startswith(".")]
+    loaders = [f"{packages}/{name}" for name in names if name.startswith("__editable__") and name.endswith(".py")]
     listed: set[str] = set()
-    for file in (*glob.glob(f"{beside}/*.pth"), *glob.glob(f"{beside}/*.egg-link")):
+    for file in (f"{packages}/{name}" for name in names if name.endswith((".pth", ".egg-link"))):
         for line in _read(file).splitlines():
             if line.startswith((b"import ", b"import\t")):  # Python executes it
-                names = map(os.fsdecode, _NAMES.findall(line))
-                loaders += (path for name in names if os.path.isfile(path := f"{packages}/{name}.py"))
+                words = map(os.fsdecode, _NAMES.findall(line))
+                loaders += (path for name in words if os.path.isfile(path := f"{packages}/{name}.py"))
                 listed.update(map(os.fsdecode, _PATHS.findall(line)))
             elif line and not line.startswith(b"#"):
                 listed.add(os.path.join(packages, os.fsdecode(line)))
     for loader in loaders:
         listed.update(map(os.fsdecode, _PATHS.findall(_read(loader))))
     yield from listed
-    yield from filter(os.path.islink, (os.path.join(packages, name) for name in os.listdir(packages)))
+    yield from (os.path.join(packages, name) for name, is_link in links.items() if is_link)
     known = [os.path.realpath(path) for path in listed]
-    for file in glob.glob(f"{beside}/*.dist-info/direct_url.json"):  # PEP 610
+    for file in (f"{packages}/{name}/direct_url.json" for name in names if name.endswith(".dist-info")):  # PEP 610
         text = _read(file)
         for url in _SOURCE.findall(text) if _EDITABLE.search(text) else ():
             source = os.path.realpath(unquote(os.fsdecode(url)))

@@ -152,6 +152,7 @@ class _Programs:
         self._homes = tuple(dict.fromkeys(map(os.path.realpath, homes)))
         self._packages: dict[str, None] = {}  # all of which may be loaded
         self._is_of_package = False  # what is read now
+        self._outside: dict[str, tuple[str, ...]] = {}  # folders that environments import from
 
     def loaded(self) -> Iterator[str]:
         words, (first, *others) = self._line.words, self._line.words
@@ -169,7 +170,7 @@ class _Programs:
                     self._packages[os.path.realpath(os.path.join(self._base, self._expanded(part)))] = None
         if any(_CONDA.fullmatch(os.path.basename(word)) for word in words):
             for environment in self._environments_of_conda(set(others)):
-                yield from self._written(folders_of_environment(environment))
+                yield from self._written(self._outside_of(environment))
         for name, value in self._line.variables.items():
             for part in filter(is_path, dict.fromkeys((value, *_SEPARATORS.split(value)))):
                 yield from self._of_word(part, is_executed=False)
@@ -290,17 +291,23 @@ class _Programs:
             yield from self._of_program(word) if "/" in word else self._of_word(word)
         for one in trail(path):
             if is_environment(environment := os.path.dirname(os.path.dirname(one))):
-                yield from self._written(folders_of_environment(environment))
+                yield from self._written(self._outside_of(environment))
+
+    def _outside_of(self, environment: str) -> tuple[str, ...]:
+        """Folders outside of an environment that its Python imports from. Most programs lead to the same ones."""
+        if environment not in self._outside:
+            self._outside[environment] = tuple(folders_of_environment(environment))
+        return self._outside[environment]
 
     def _imported(self, pythons: list[str]) -> Iterator[str]:
         """The folders outside that a Python imports from."""
         for python in pythons:
             environment = os.path.dirname(os.path.dirname(python))
-            yield from folders_of_environment(environment)
+            yield from self._outside_of(environment)
             if _is_isolated(environment):
                 return
         for prefix in (*_INSTALLED_FOR_ALL, os.path.join(self._home, ".local")):
-            yield from folders_of_environment(prefix)
+            yield from self._outside_of(prefix)
 
     def _mentioned(self, script: str, text: str) -> Iterator[str]:
         """What the text of a script names."""
@@ -362,7 +369,7 @@ class _Programs:
             if os.path.basename(folder) == "node_modules":  # what links there lead to is loaded by those that name it
                 break
             for environment in (one for name in _ENVIRONMENTS for one in glob(f"{escape(folder)}/{name}")):
-                yield from self._written(folders_of_environment(environment))
+                yield from self._written(self._outside_of(environment))
             for link in _links(f"{folder}/node_modules"):
                 yield from self._package(os.path.realpath(link))
             for path in (os.path.join(folder, name) for name in _names(folder)):
