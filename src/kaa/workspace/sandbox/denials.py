@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MAX_REPORTED = 5
 _MAX_PLACES = 8  # in which one command works
 _RENAMED = re.compile(r"\b(?:renam|replac|mov(?:e|ing))", re.IGNORECASE)
+_WILDCARD = re.compile(r"[*?\[]")
 _WORD_ENDS = re.compile(r"[\s'\"`;|&()<>=:,/]+")
 _NO_NAME = re.compile(
     r"could not resolve (?:host(?:name)?|proxy)|temporary failure in name resolution|name or service not known"
@@ -125,8 +126,7 @@ class Denials:
         Args:
             path: absolute, normalised.
         """
-        patterns = (pattern for hidden in self._policy.hidden for pattern in (hidden, f"{hidden}/*"))
-        return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns) and not any(
+        return any(_fits(path, hidden) for hidden in self._policy.hidden) and not any(
             _is_below(path, shown) for shown in self._policy.shown
         )
 
@@ -349,6 +349,13 @@ class Denials:
 def _real_paths(executed: tuple[str, ...]) -> tuple[str, ...]:
     """What kaa was started from; a link that leads elsewhere since then changes nothing of that."""
     return tuple(map(os.path.realpath, executed))
+
+
+def _fits(path: str, pattern: str) -> bool:
+    """True if a path is what a pattern names, or below it. Most patterns are plain paths, which need no expression."""
+    if not _WILDCARD.search(pattern):
+        return path == pattern or path.startswith(f"{pattern}/")
+    return fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(path, f"{pattern}/*")
 
 
 def _is_below(path: str, directory: str) -> bool:
