@@ -107,7 +107,7 @@ def test_a_server_that_fails_costs_its_silence_and_one_notice(at_desk: "AtDesk")
             async with asyncio.timeout(HANG_SECONDS):
                 while server.state != "given up":
                     assert await desk.edit("a.fake", f"ERROR {next(numbers)}\n", is_full=True) == []
-                    await asyncio.sleep(0)  # an edit need not wait for the end of a server
+                    await asyncio.sleep(0.02)  # an edit need not wait for the end of a server
             [notice] = desk.notices
             assert notice.startswith("language server fake: ")
             assert why in notice

@@ -372,6 +372,7 @@ def test_a_hostile_wheel_is_refused_and_leaves_nothing(world: World) -> None:
     assert not list(world.home.path.rglob("outside.py"))
 
 
+@pytest.mark.usefixtures("unpacked_pip")
 @pytest.mark.parametrize(
     ("source", "said"),
     [
