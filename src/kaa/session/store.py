@@ -189,8 +189,9 @@ class MemoryStore:
         """Add entries and make the last the leaf."""
         entries = stamp(drafts, self.tree)
         for head, line in encode_entries(entries):
-            self.tree.add(head, len(self._lines), len(line) - 1)
-            self._lines += line
+            offset = len(self._lines)
+            self._lines += line  # first: whoever observes the tree reads it
+            self.tree.add(head, offset, len(line) - 1)
         return tuple(entry.id for entry in entries)
 
     def line(self, node: Node) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 
 from kaa.core.messages import TextContent, ToolResultMessage
 from kaa.session.context import SessionContext
-from kaa.session.entries import Leaf, MessageEntry
+from kaa.session.entries import Leaf, MessageEntry, SessionInfo
 from kaa.session.errors import NotASessionError, SessionBusyError, SessionReadError, SessionWriteError
 from kaa.session.file.file_store import FileStore
 from kaa.session.library.finding import SessionLibrary
@@ -506,6 +506,18 @@ def test_a_leaf_entry_that_points_nowhere_changes_nothing(tmp_path: Path) -> Non
 
     with opened(path) as store:
         assert texts(store) == ["one"]
+
+
+@pytest.mark.parametrize("kind", ["kept", "unkept"])
+def test_whoever_observes_the_tree_can_read_the_line(tmp_path: Path, kind: str) -> None:
+    store = begin(tmp_path / "s.jsonl") if kind == "kept" else MemoryStore("/home/u/p")
+    lines = list[bytes]()
+    store.tree.observe(lambda node: lines.append(store.line(node)))
+
+    store.append(SessionInfo(name="one"), SessionInfo(name="two"))
+
+    assert [json.loads(line)["name"] for line in lines] == ["one", "two"]
+    run(store.close())
 
 
 def test_a_session_in_memory_behaves_like_one_in_a_file(tmp_path: Path) -> None:
