@@ -187,14 +187,17 @@ def code_paths(path: Path, is_written: Callable[[str], bool]) -> Iterator[str]:
 
 
 def files_beside(path: Path) -> Iterator[str]:
-    """All files of an extension that it may load, read or start, without wheels that kaa unpacked for it."""
+    """All files of an extension that it may load, read or start, without wheels that kaa unpacked for it.
+
+    Not those in `node_modules`: pnpm and bun make hard links of all of them.
+    """
     entry = entry_file(path)
     if (folder := package(entry)) is None:
         yield str(entry)
         return
-    for place, names in _walk(folder):
-        if f"/{_LIBRARY}" not in place[len(str(folder)) :]:
-            yield from (os.path.join(place, name) for name in names)
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - _LEFT_OUT - {_LIBRARY, ".git"})
+        yield from (os.path.join(place, name) for name in sorted(names))
 
 
 def fingerprint(path: Path) -> Fingerprint:

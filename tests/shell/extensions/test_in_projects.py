@@ -223,7 +223,7 @@ def test_the_person_looks_at_the_copy_that_is_loaded(stage: Stage, repository: P
     assert seen == ["NAME = 'one'\n"]
 
 
-@pytest.mark.parametrize("kind", ["file", "package", "module of a package", "library"])
+@pytest.mark.parametrize("kind", ["file", "package", "module of a package", "library", "dot folder"])
 def test_a_hard_link_counts_like_a_file_in_a_project(stage: Stage, tmp_path: Path, kind: str) -> None:
     (tmp_path / "elsewhere").mkdir()
     shared = tmp_path / "elsewhere" / "shared.py"
@@ -238,6 +238,11 @@ def test_a_hard_link_counts_like_a_file_in_a_project(stage: Stage, tmp_path: Pat
         case "package":
             shared.write_text(code)
             (extension / "__init__.py").hardlink_to(shared)
+        case "dot folder":
+            (extension / "__init__.py").write_text(code)
+            (extension / ".hidden").mkdir()
+            shared.write_text("'one'")
+            (extension / ".hidden" / "helper.py").hardlink_to(shared)
         case "library":
             (extension / "__init__.py").write_text(code)
             shared.write_text("'one'")
@@ -252,6 +257,9 @@ def test_a_hard_link_counts_like_a_file_in_a_project(stage: Stage, tmp_path: Pat
     assert any("hard link" in notice for notice in stage.notices)
     assert stage.play(_commands) == {"one"}
     assert "hard link" in person.questions[0].details
+    if kind == "dot folder":  # which no copy has
+        assert not list(stage.home.rglob("project-extensions/*/hello/.hidden"))
+        return
     shared.write_text(shared.read_text().replace("'one'", "'two'"))
     stage.asker = yes_or_no(False)
     assert stage.play(_commands) == set()
