@@ -1,12 +1,15 @@
 """A program of the user's is ended when commands begin to be able to write what it loads from where it is."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kaa.hands.inotify import Inotify
+from kaa.shell import code_in_place
 from kaa.shell.code_in_place import CodeInPlace
 from kaa.shell.home import Home
 from kaa.shell.mcp.code import code_of
@@ -56,6 +59,24 @@ async def test_a_place_that_commands_begin_to_write_is_told(
 
     assert await asyncio.wait_for(told.get(), 10) == (str(tmp_path / "dev/srv"), str(tmp_path / project))
     watch.close()
+
+
+@in_loop
+async def test_without_inotify_a_place_is_told_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left() -> Inotify:
+        raise OSError(errno.EMFILE, "none left")
+
+    monkeypatch.setattr(code_in_place, "Inotify", none_left)
+    monkeypatch.setattr(code_in_place, "_LOOK_SECONDS", 0.01)
+    (tmp_path / "dev").mkdir()
+    told: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+    watch = CodeInPlace([str(tmp_path / "dev")], _environ(tmp_path))
+    watch.open()
+    watch.tell(lambda *what: told.put_nowait(what))
+
+    _work_in(tmp_path / "dev", tmp_path)
+
+    assert await asyncio.wait_for(told.get(), 10) == (str(tmp_path / "dev"), str(tmp_path / "dev"))
 
 
 @in_loop

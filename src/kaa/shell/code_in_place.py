@@ -15,6 +15,8 @@ from kaa.host.log import LOG
 from kaa.host.paths import is_below, list_of_added, list_of_projects
 from kaa.host.programs import written
 
+_LOOK_SECONDS = 1.0
+
 
 class CodeInPlace:
     """Watches which projects there are, until it is closed. All calls must come from one event loop.
@@ -60,8 +62,12 @@ class CodeInPlace:
             finally:
                 os.close(descriptor)
         except (OSError, WatchLimitError) as error:
-            LOG.warning("kaa cannot watch which projects there are: %s", error)
-        if self._inotify is not None:
+            LOG.warning("kaa looks every second which projects there are, because it cannot watch: %s", error)
+            if self._inotify is not None:
+                self._inotify.close()
+                self._inotify = None
+            self._look_again()
+        else:
             self._loop.add_reader(self._inotify.fileno(), self._note)
 
     def tell(self, begins: Callable[[str, str], None]) -> None:
@@ -88,6 +94,11 @@ class CodeInPlace:
         """The same, from a thread beside that of the loop."""
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self.close)
+
+    def _look_again(self) -> None:
+        self.look()
+        if self.is_needed:
+            self._loop.call_later(_LOOK_SECONDS, self._look_again)
 
     def _note(self) -> None:
         happened = False

@@ -1,12 +1,15 @@
 """A server that has secrets is ended when a package changes that it may still load."""
 
 import asyncio
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kaa.hands.inotify import Inotify
 from kaa.shell.home import Home
+from kaa.shell.mcp import live_packages
 from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.installed import INSTALLED
@@ -126,3 +129,17 @@ async def test_a_server_with_a_secret_is_ended_and_says_why(env: dict[str, str])
         assert f"it was ended, because {packages}/lazy/lib changed while it ran" in await process.wait()
         assert reports
         assert reports[0].startswith("MCP server one: it was ended")
+
+
+@in_loop
+async def test_packages_that_cannot_be_watched_are_no_packages_to_start_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left() -> Inotify:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(live_packages, "Inotify", none_left)
+    live = LivePackages({str(_packages(tmp_path)): f"{INSTALLED}x"})
+
+    with pytest.raises(OSError, match=r"cannot be watched \(Too many open files\): end a program that uses inotify"):
+        await live.open()

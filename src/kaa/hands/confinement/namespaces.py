@@ -1,5 +1,6 @@
 """User, network, IPC and mount namespaces: made once by the fork-server, or joined."""
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -22,6 +23,10 @@ _GET_TYPE = 0xB703  # NS_GET_NSTYPE, linux/nsfs.h
 # linux/sockios.h, linux/if.h
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 _INTERFACE_REQUEST = "16sH14x"
+
+
+# What all processes of a sandbox may have together, with its guard, which has one instance and half of the watches.
+_SHARES_OF_INOTIFY = {"instances": (1, 4), "watches": (3, 4)}
 
 
 class Identities(NamedTuple):
@@ -51,6 +56,7 @@ def enter(joined: Sequence[int], network: bool) -> None:
             wanted &= ~kind
     if wanted & NEW_USER:
         _unshare_with_user(wanted | NEW_MOUNT)
+        _leave_watches_to_others()
     else:
         kernel.call("unshare", wanted | NEW_MOUNT)
     if wanted & NEW_NETWORK:
@@ -117,6 +123,18 @@ def _unshare_with_user(namespaces: int) -> None:
         _, status = os.waitpid(helper, 0)
     if status != 0:
         raise ConfinementError("the kernel lets nobody be mapped into a user namespace")
+
+
+def _leave_watches_to_others() -> None:
+    """Limit what commands can take of the user's instances and watches of inotify: others could notice nothing then.
+
+    Both are counted by user, for all programs together. The limit of a namespace holds besides that of the machine.
+    """
+    for name, (part, of) in _SHARES_OF_INOTIFY.items():
+        with contextlib.suppress(OSError, ValueError):  # an old kernel, or a container in which nobody may
+            with open(f"/proc/sys/fs/inotify/max_user_{name}", "rb") as file:
+                most = int(file.read())
+            _write(f"/proc/sys/user/max_inotify_{name}", str(max(most * part // of, 1)))
 
 
 def _map_all_when_told(pid: int, waiting: int, start: int) -> None:

@@ -42,14 +42,25 @@ class LivePackages:
         self._inotify: Inotify | None = None
 
     async def open(self) -> None:
-        """Begin to watch. What changes from now on is known."""
+        """Begin to watch. What changes from now on is known.
+
+        Raises:
+            OSError: the system has no inotify, or none left for this user.
+        """
         if not self._tops:
             return
         try:
             self._inotify = Inotify()
             await asyncio.to_thread(self._watch_all, self._inotify)
-        except (OSError, WatchLimitError) as error:
-            LOG.warning("packages of MCP servers are not watched, or not all: %s", error)
+        except WatchLimitError as error:
+            LOG.warning("not all packages of MCP servers are watched: %s", error)
+        except OSError as error:
+            self.close()
+            raise OSError(
+                error.errno,
+                "it has secrets or hosts, and its installed packages, which commands can write, cannot be watched"
+                f" ({error.strerror}): end a program that uses inotify, or raise fs.inotify.max_user_instances",
+            ) from error
         if self._inotify is not None:
             self._loop.add_reader(self._inotify.fileno(), self._note)
 
