@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kaa.host.programs import HostPrograms
+from kaa.workspace.places import Places
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,24 @@ def test_a_variable_of_the_user_stays(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "PATH": "/usr/bin", "GIT_CONFIG_GLOBAL": "/etc/own"}
 
     assert HostPrograms(environ, [str(project)]).fetching() == (HostPrograms(environ, [str(project)]).environment(), "")
+
+
+def test_a_setting_with_another_name_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles/npmrc").write_text("")
+    (tmp_path / ".npmrc").hardlink_to(tmp_path / "dotfiles/npmrc")
+
+    variables, _ = HostPrograms({"HOME": str(tmp_path), "PATH": "/usr/bin"}, []).fetching()
+
+    assert variables["npm_config_userconfig"] == os.devnull
+
+
+def test_a_link_into_a_folder_that_was_added_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / ".gitconfig").symlink_to("dotfiles/gitconfig")
+    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin", "KAA_DIR": str(tmp_path / "kaa")}
+    Places.of(environ, str(tmp_path), str(tmp_path / "elsewhere")).note_added([str(tmp_path / "dotfiles")])
+
+    variables, _ = HostPrograms(environ, []).fetching()
+
+    assert variables["GIT_CONFIG_GLOBAL"] == os.devnull

@@ -9,6 +9,7 @@ import pytest
 
 from kaa.host import lone_pythons
 from kaa.host.programs import note_writable
+from kaa.workspace.places import Places
 
 _PYTHON = os.path.realpath(sys.executable)
 _VERSION = f"python3.{sys.version_info[1]}"
@@ -19,7 +20,7 @@ _PLANTED = ("nt.py", "usercustomize.py")
 class Machine:
     """A home with a project, to which an editable install in the user's packages leads."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, written: str = "app") -> None:
         self.environ = {"HOME": str(home), "PATH": os.path.dirname(_PYTHON) + ":/usr/bin:/bin"}
         self.project, self.canary = home / "app", home / "canary"
         self.source, self.packages = self.project / "src", home / f".local/lib/{_VERSION}/site-packages"
@@ -27,7 +28,7 @@ class Machine:
             folder.mkdir(parents=True)
         (self.packages / "acme/__init__.py").write_text("")
         (self.packages / "app.pth").write_text(f"# of app\n{self.source}\n")
-        note_writable([str(self.project)])
+        note_writable([str(home / written)])
 
     def plant(self) -> None:
         for name in _PLANTED:
@@ -106,3 +107,16 @@ def test_a_virtual_environment_has_its_own_packages_only(machine: Machine, tmp_p
     (tmp_path / "venv/pyvenv.cfg").unlink()
     lone_pythons._is_led_into_projects.cache_clear()
     assert lone_pythons.imports_from_projects(str(python), machine.environ)
+
+
+def test_an_editable_install_leads_into_no_folder_that_was_added(tmp_path: Path) -> None:
+    lone_pythons._is_led_into_projects.cache_clear()
+    machine = Machine(tmp_path / "home", "elsewhere")
+    machine.environ["KAA_DIR"] = str(tmp_path / "kaa")
+    Places.of(machine.environ, machine.environ["HOME"], str(tmp_path)).note_added([str(machine.project)])
+    machine.plant()
+
+    python = lone_pythons.without_packages(_PYTHON, machine.environ)
+
+    machine.run(str(python), "-c", "import pathlib")
+    assert not machine.canary.exists()

@@ -13,6 +13,7 @@ import pytest
 
 from kaa.host.client_settings import exposed_setting, starts_module_here
 from kaa.host.programs import HostPrograms, host_programs
+from kaa.workspace.places import Places
 
 SAFE = {"PYTHONSAFEPATH": "1", "CLOUDSDK_PYTHON_ARGS": "-E"}
 
@@ -69,6 +70,28 @@ def test_the_one_of_another_project_in_which_commands_could_write_is_not_taken(
     assert host_programs(environ).find("gh") is None
     assert host_programs(environ).left_out == (str(machine.project / "bin"),)
     assert "outside of projects" in host_programs(environ).refusal("gh")
+
+
+def test_one_named_by_a_path_is_not_taken_from_a_folder_that_was_added(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = install(machine.programs)
+    environ = {"PATH": "/usr/bin", "HOME": str(tmp_path / "home"), "KAA_DIR": str(tmp_path / "kaa")}
+    assert HostPrograms(environ, ()).find(path) == path
+    Places.of(environ, environ["HOME"], str(tmp_path / "elsewhere")).note_added([str(machine.programs)])
+
+    assert HostPrograms(environ, ()).find(path) is None
+    assert HostPrograms(environ, ()).exposed(path) == path
+    toolchain = environ | {"PATH": f"{machine.programs}:/usr/bin"}
+    assert HostPrograms(toolchain, ()).find(path) == HostPrograms(toolchain, ()).find("gh") == path
+
+
+def test_a_script_named_by_a_path_is_not_taken_if_it_has_another_name(machine: Machine, tmp_path: Path) -> None:
+    path = install(machine.programs)
+    (machine.project / "same").hardlink_to(path)
+
+    assert machine.on("/usr/bin").find(path) is None
+    assert machine.on(machine.programs).find("gh") == path
 
 
 def test_where_there_is_only_the_projects_the_reason_is_said(machine: Machine) -> None:

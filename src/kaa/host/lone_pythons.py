@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from kaa.host.known_projects import in_known_project
+from kaa.host.helper_lines import writer_of
 from kaa.host.paths import list_of_projects, trail
 from kaa.host.programs import commands_can_write, host_programs
 from kaa.host.python_environments import folders_of_environment, listed_folders, packages_of
@@ -118,7 +118,7 @@ def _is_led_into_projects(environment: str, key: tuple[tuple[str, str], ...], _s
 
 
 def _is_of_project(folder: str, environ: Mapping[str, str]) -> bool:
-    return any(commands_can_write(one) or in_known_project(one, environ, "") is not None for one in trail(folder))
+    return any(commands_can_write(one) or writer_of(one, environ) is not None for one in trail(folder))
 
 
 def _key(environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

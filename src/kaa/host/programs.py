@@ -110,7 +110,8 @@ class HostPrograms:
             name: of the program, or its path.
         """
         found = (path for one in self._candidates(name, self.entries) for path in self._executed(one))
-        return next(filter(self._is_safe_program, found), None)
+        safe = filter(self._is_safe_program, found)
+        return next((one for one in safe if "/" not in name or self.keeps_file(one)), None)
 
     def exposed(self, name: str) -> str | None:
         """The program that a shell with the user's PATH, but without shims, runs for a name, if commands can write it.
@@ -118,7 +119,21 @@ class HostPrograms:
         Of a name that is a path, also one that is or leads to a shim: it obeys what commands can write.
         """
         first = next(self._candidates(name, self.entries), None)
-        return None if first is None or self._is_safe_program(first) else os.path.abspath(first)
+        if first is None:
+            return None
+        is_safe = self._is_safe_program(first) and ("/" not in name or self.keeps_file(first))
+        return None if is_safe else os.path.abspath(first)
+
+    def keeps_file(self, path: str) -> bool:
+        """Whether commands could write a file, which the user names by its path, in no run and by no name of it.
+
+        Unlike for `keeps`, a directory counts that was added to a project, and a hard link.
+        """
+        if not self._is_safe(path):
+            return False
+        from kaa.host.helper_lines import is_shared_text, writer_of  # lazy: few programs are named by a path
+
+        return not any(is_shared_text(one) or writer_of(one, self._environ) for one in trail(os.path.abspath(path)))
 
     def keeps(self, path: str) -> bool:
         """Whether commands can write neither an absolute path nor what leads to it, and it leads to no shim."""
@@ -156,7 +171,7 @@ class HostPrograms:
         """
         from kaa.host.home_settings import led_into_projects  # lazy: few runs fetch something
 
-        led = led_into_projects(self._environ, self._is_safe)
+        led = led_into_projects(self._environ, self.keeps_file)
         named = ", ".join(led)
         told = f"kaa does not use {named}, because commands can write what it leads to" if led else ""
         return self.environment() | dict(led.values()), told

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-from kaa.host.known_projects import in_known_project
+from kaa.host.helper_lines import writer_of
 from kaa.host.paths import is_below
 from kaa.host.programs import commands_can_write
 from kaa.host.regular_files import text_of
@@ -85,7 +85,7 @@ def _folder(path: str, environ: Mapping[str, str]) -> str:
         return real
     if any(os.path.isfile(f"{real}{end}") for end in ("", ".py", ".so", ".pyc")):
         return os.path.dirname(real)
-    is_of_project = commands_can_write(real) or in_known_project(real, environ, "") is not None
+    is_of_project = commands_can_write(real) or writer_of(real, environ) is not None
     return real if is_of_project else ""
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from glob import escape, glob
 from typing import Literal, TypeAlias
 
-from kaa.host.hard_links import has_other_name
+from kaa.host.helper_lines import is_shared_text
 from kaa.host.paths import is_below, trail
-from kaa.host.regular_files import beginning_of
 from kaa.shell.mcp.code_files import entries, has_code
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES
 from kaa.shell.mcp.directories import directory_of
@@ -74,7 +73,6 @@ _DATA = re.compile(
 )
 _SEPARATORS = re.compile(r"[\s'\"`();,=:|&<>\[\]{}]+")
 _INDEX = re.compile(r"package\.json|__main__\.\w+|index\.\w+|mod\.[cm]?[jt]sx?")
-_SCRIPT_BYTES = 512
 _MAX_FOLDERS = 12  # that a text names beside those that it enters
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
 
@@ -90,7 +88,7 @@ def named_code(line: CommandLine, place: Place, *, starts_there: bool = True) ->
     seen: set[str] = set()
     for path in named_places(line, place, starts_there=starts_there):
         for one in trail(path):
-            if one not in seen and (place.commands_can_write(one) or _is_shared_script(one)):
+            if one not in seen and (place.commands_can_write(one) or is_shared_text(one)):
                 seen.add(one)
                 yield one
 
@@ -104,19 +102,6 @@ def named_places(line: CommandLine, place: Place, *, starts_there: bool = True) 
             continue
         if os.path.isfile(path) or role == "code" or _is_executed(path, role, base, place):
             yield path
-
-
-def _is_shared_script(path: str) -> bool:
-    """Whether a path is a text with another name, by which commands may have written it.
-
-    Programs have other names, too: all those of rustup are one file.
-    """
-    if not has_other_name(path):
-        return False
-    try:
-        return b"\0" not in beginning_of(path, _SCRIPT_BYTES)
-    except OSError:
-        return False
 
 
 def _is_executed(folder: str, role: _Role, base: str, place: Place) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from kaa.host.helper_lines import without_toolchains
-from kaa.host.known_projects import in_known_project, known_projects
+from kaa.host.helper_lines import without_toolchains, writer_of
+from kaa.host.known_projects import known_projects
 from kaa.host.paths import is_below
 from kaa.host.programs import commands_can_write, written
 from kaa.shell.home import Home
@@ -68,22 +68,12 @@ class Place(msgspec.Struct, frozen=True):
 
     def commands_can_write(self, path: str) -> bool:
         """Whether commands of the model can write to `path`, a real path, or could in any run of kaa."""
-        return self.can_write_now(path) or self._known(path) is not None
-
-    def _known(self, path: str) -> str | None:
-        """The project that a path is in, or the directory that was added to one; None for neither.
-
-        A directory that was added and is searched for programs has the user's toolchain: those must be found.
-        """
-        known = in_known_project(path, self.environ, self.project)
-        if known is None and (added := in_known_project(path, self.environ, self.project, added=True)) is not None:
-            return added if without_toolchains((added,), self.environ) else None
-        return known
+        return self.can_write_now(path) or writer_of(path, self.environ, self.project) is not None
 
     def whole(self, path: str) -> str:
         """The directory as a whole that commands can write and a path is in: those of this run cannot exchange it."""
         if not self.can_write_now(path):
-            return self._known(path) or path
+            return writer_of(path, self.environ, self.project) or path
         while self.can_write_now(parent := os.path.dirname(path)) and parent != path:
             path = parent
         return path
