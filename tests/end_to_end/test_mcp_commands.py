@@ -132,6 +132,70 @@ class TestApproving:
         assert "own: known, 1 tool\n" in again.out
 
 
+_SMALL_SERVER = """
+import json, sys
+
+for line in sys.stdin:
+    message = json.loads(line)
+    result = {}
+    if message["method"] == "initialize":
+        info = {"name": "VERSION", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif message["method"] == "tools/list":
+        result = {"tools": []}
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+class TestDeveloping:
+    @pytest.fixture(autouse=True)
+    def _confined(self, kaa: Kaa, full_access: None) -> None:
+        """As users run it: without a sandbox, a server could do anything."""
+        del full_access, kaa.usual_settings["sandbox"]
+        kaa.settings()
+
+    def test_an_approved_server_goes_on_after_edits_if_it_can_do_no_more_than_a_command(self, kaa: Kaa) -> None:
+        script = kaa.project / "server.py"
+        script.write_text(_SMALL_SERVER.replace("VERSION", "first"))
+        python = str(Path(sys.executable).resolve())  # without the environment of the tests, which is code elsewhere
+        kaa.run("mcp", "add", "ours", "--", python, "server.py")
+
+        new = kaa.run("mcp", "test", "ours")
+        assert kaa.run("mcp", "approve", "ours", "--yes").code == 0
+        script.write_text(_SMALL_SERVER.replace("VERSION", "second"))
+        changed = kaa.run("mcp", "test", "ours")
+
+        assert new.code == 1
+        assert "`kaa mcp approve ours` shows and approves it" in new.out
+        assert "ours works: second 1" in changed.out
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"env": {"TOKEN": "x"}},
+            {"permissions": {"project": "read", "hosts": ["example.com"]}},
+            {"permissions": {"project": "write"}},
+            {"args": ["server.py", "/usr/share"]},
+        ],
+        ids=["variable", "host", "write", "elsewhere"],
+    )
+    def test_one_that_can_do_more_needs_an_approval_after_each_edit(self, kaa: Kaa, more: dict[str, object]) -> None:
+        script = kaa.project / "server.py"
+        script.write_text(_SMALL_SERVER.replace("VERSION", "first"))
+        entry = {"command": "python3", "args": ["server.py"]} | more
+        (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"ours": entry}}))
+
+        assert kaa.run("mcp", "approve", "ours", "--yes").code == 0
+        first = kaa.run("mcp", "test", "ours")
+        script.write_text(_SMALL_SERVER.replace("VERSION", "second"))
+        changed = kaa.run("mcp", "test", "ours")
+
+        assert "ours works: first 1" in first.out
+        assert changed.code == 1
+        assert "changed since you approved it" in changed.out
+
+
 class TestTesting:
     def test_all_servers_are_tested_and_failures_explained(self, kaa: Kaa) -> None:
         with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:

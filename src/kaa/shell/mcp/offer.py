@@ -29,6 +29,7 @@ class Offer:
         changed: called when it is approved, or its changes are.
         project: the directory of the project.
         executed: finds out what it executes and commands can write, as `code_of` says it; None if that is nothing.
+        is_like_a_command: says whether it can do no more than a command of the model, whatever it executes.
 
     Attributes:
         code: what `executed` found at the last start.
@@ -47,6 +48,7 @@ class Offer:
         changed: Callable[[], None],
         project: str = "",
         executed: Callable[[], Mapping[str, str]] | None = None,
+        is_like_a_command: Callable[[Mapping[str, str]], bool] = lambda _: False,
     ) -> None:
         self._server = server
         self._approvals = approvals
@@ -56,6 +58,7 @@ class Offer:
         self._changed = changed
         self._project = project
         self._executed = executed
+        self._is_like_a_command = is_like_a_command
         self._declined = False
         self._declined_code: Mapping[str, str] = {}
         self.code: Mapping[str, str] = {}
@@ -98,8 +101,11 @@ class Offer:
         name, code = self._server.name, await self._found_code()
         try:
             if code and code != (accepted := self._approvals.code(self._server, self._project, code)):
-                await self._ask_code(asker, accepted, code)
-                self._approvals.accept_code(self._server, self._project, code)
+                if accepted and not asker.can_ask and await self._may_change(code):
+                    LOG.info("mcp: %s starts with code that changed: it can do no more than a command", name)
+                else:
+                    await self._ask_code(asker, accepted, code)
+                    self._approvals.accept_code(self._server, self._project, code)
         except ApprovalRecordsError as error:
             raise ServerUnavailableError(f"MCP server {name} is not started: {error}") from error
         self.code = code
@@ -177,6 +183,12 @@ class Offer:
             self._approvals.approve(self._server, self._project, code)
         except ApprovalRecordsError as error:
             raise ServerUnavailableError(str(error)) from error
+
+    async def _may_change(self, code: Mapping[str, str]) -> bool:
+        try:
+            return await asyncio.to_thread(self._is_like_a_command, code)
+        except (OSError, ValueError):  # what it may read is not known
+            return False
 
     async def _found_code(self) -> Mapping[str, str]:
         if self._executed is None:

@@ -1,8 +1,11 @@
 """What a command line makes readable outside of the project, without secrets and what commands can exchange."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+import msgspec
+
+from kaa.ext.permissions import Permissions
 from kaa.hands.confinement.layout import concealment
 from kaa.hands.policy import Policy
 from kaa.host.paths import exchangeable, is_below
@@ -11,6 +14,7 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import filler
 from kaa.shell.mcp.imported import parts_elsewhere
 from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.rights import permissions_of
 from kaa.workspace.sandbox.program import CERTIFICATES
 from kaa.workspace.sandbox.secrets import conceal
 
@@ -23,6 +27,33 @@ _SYSTEM = ("/", "/bin", "/usr/bin", "/usr/local/bin", "/opt", "/home")
 
 class RightsError(ValueError):
     """A command line names what its server may not read; the message says why and what to do."""
+
+
+_NO_PROGRAM = "/bin/true"  # in the place of one that the user approved, and that commands find as well
+
+
+def is_like_a_command(server: ConfiguredServer, place: Place, code: Collection[str]) -> bool:
+    """Whether a server can do no more in its sandbox than a command that reads, whatever it executes. Blocks.
+
+    It has no hosts, no variables, which may be secrets, and sees nothing outside of the project but its program.
+
+    Args:
+        server: the server.
+        place: where it runs.
+        code: the paths of what it executes and commands can write.
+    """
+    entry = server.entry
+    if not entry.command or not entry.sandbox or entry.env or entry.readable or place.is_full_access():
+        return False
+    if permissions_of(entry, place.project) != Permissions(project="read"):
+        return False
+    if not all(is_below(path, (place.project,)) for path in code):
+        return False
+    seen = place.seen_by(server)
+    line = CommandLine.of(server, seen)
+    arguments = msgspec.structs.replace(line, words=(_NO_PROGRAM, *line.words[1:]))
+    known = (place.project, _NO_PROGRAM, os.path.realpath(_NO_PROGRAM))
+    return all(is_below(path, known) for path in readable_places(server, arguments, seen))
 
 
 def readable_places(server: ConfiguredServer, line: CommandLine, place: Place) -> tuple[str, ...]:

@@ -128,10 +128,15 @@ class ServerMaker:
 
             return code_to_admit(one, self._place(root))
 
+        def is_like_a_command(code: Mapping[str, str]) -> bool:
+            from kaa.shell.mcp import readable  # lazy, as above
+
+            return readable.is_like_a_command(one, self._place(root), code)
+
         tell = partial(changed, one.name)
         executes = executed if one.entry.command else None
         risk = _risk(one, root)
-        offer = Offer(one, self._approvals, self._manifests, describe, risk, tell, root, executes)
+        offer = Offer(one, self._approvals, self._manifests, describe, risk, tell, root, executes, is_like_a_command)
         connect = partial(self._connection, one, root, logins, lambda: offer.code)
 
         async def lacks(scope: str) -> None:
