@@ -107,6 +107,12 @@ def test_arguments(dialect: Dialect, body: str, arguments: str, text: str) -> No
     assert expanded(body, arguments, dialect) == ((Text(text),) if text else ())
 
 
+def test_older_commands_of_claude_count_from_one() -> None:
+    assert expanded("Fix $1, then $2.", "123 now", "claude") == (Text("Fix 123, then now."),)
+    assert expanded("Fix $0, then $1.", "123 now", "claude") == (Text("Fix 123, then now."),)
+    assert expanded("Fix $1, not \\$0 ($ARGUMENTS[1]).", "123 now", "claude") == (Text("Fix 123, not $0 (now)."),)
+
+
 def test_commands_and_files_of_claude() -> None:
     body = (
         "A: !`git diff $ARGUMENTS`\n```!\nnode --version\necho \"$0\" '$1' `id`\n```\nKEY=!`no`, @src/a.py, (@b)\n"

@@ -52,7 +52,7 @@ def placeholders(
         case "pi":
             return _Pi(split_arguments(arguments, "pi"))
         case "claude":
-            return _Claude(arguments, names, variables)
+            return _Claude(body, arguments, names, variables)
         case "opencode":
             return _Opencode(body, arguments)
         case "gemini":
@@ -94,11 +94,14 @@ class _Pi:
 
 
 class _Claude:
-    r"""`$ARGUMENTS`, `$ARGUMENTS[0]`, `$0`, `$name`, `${CLAUDE_…}`; `\$0` is `$0`. Missing ones stay as they are."""
+    r"""`$ARGUMENTS`, `$ARGUMENTS[0]`, `$0`, `$name`, `${CLAUDE_…}`; `\$0` is `$0`. Missing ones stay as they are.
+
+    Until 2026 `$1` was the first argument, and many commands are older: so it is in a text without `$0`.
+    """
 
     heading: str | None = "ARGUMENTS: "
 
-    def __init__(self, arguments: str, names: Sequence[str], variables: Mapping[str, str]) -> None:
+    def __init__(self, body: str, arguments: str, names: Sequence[str], variables: Mapping[str, str]) -> None:
         self._text = arguments
         self._arguments = split_arguments(arguments, "claude")
         self._positions = {name: position for position, name in reversed([*enumerate(names[:_MAX_NAMES])]) if name}
@@ -109,6 +112,9 @@ class _Claude:
             rf"|(?P<position>[0-9]+)(?!\w)|(?P<name>{named})(?!\w))"
             r"|\$\{(?P<variable>CLAUDE_\w+)\}"
         )
+
+        positions = {_number(one["position"]) for one in self.find(body) if one["position"] and not one["escape"]}
+        self._first = 0 if 0 in positions else 1
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
         return self._pattern.finditer(text)
@@ -121,8 +127,10 @@ class _Claude:
             return found[0] if known is None else Value(known, (known,), is_argument=False)
         if found["all"]:
             return Value(self._text, self._arguments)
-        number = found["index"] or found["position"]
-        position = self._positions[found["name"]] if number is None else _number(number)
+        if found["position"]:
+            position = _number(found["position"]) - self._first
+        else:
+            position = _number(found["index"]) if found["index"] else self._positions[found["name"]]
         given = _one(self._arguments, position)
         return _joined(given) if given else found[0]
 
