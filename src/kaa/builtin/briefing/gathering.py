@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 
 from kaa.builtin.amounts import counted
 from kaa.builtin.briefing import HEADING
@@ -37,7 +37,7 @@ async def briefing_of(context: ConversationContext, seconds: float) -> str:
     if limits:
         is_wanted.set_result(True)
     (facts, git), system = await asyncio.gather(
-        _about_project(workspace, seconds, is_wanted), _in_time(_system(workspace, is_wanted), seconds)
+        _about_project(workspace, seconds, is_wanted), _in_time(_system, workspace, is_wanted, seconds)
     )
     known = [facts, git, limits and f"Limits: {limits}"]
     if not any(known):
@@ -48,9 +48,7 @@ async def briefing_of(context: ConversationContext, seconds: float) -> str:
 async def _about_project(workspace: Workspace, seconds: float, is_wanted: asyncio.Future[bool]) -> list[str]:
     """The lines about the project and its repository; says as soon as there is one, or that there is none."""
     try:
-        return await asyncio.gather(
-            *(_in_time(work, seconds) for work in (_project(workspace, is_wanted), _git(workspace, is_wanted)))
-        )
+        return await asyncio.gather(*(_in_time(work, workspace, is_wanted, seconds) for work in (_project, _git)))
     finally:
         _settle(is_wanted, False)
 
@@ -60,10 +58,18 @@ def _settle(future: asyncio.Future[bool], value: bool) -> None:
         future.set_result(value)
 
 
-async def _in_time(work: Coroutine[object, object, str], seconds: float) -> str:
-    """What the work gives; nothing if it fails or takes too long, because nothing depends on it."""
+async def _in_time(
+    work: Callable[[Workspace, asyncio.Future[bool]], Coroutine[object, object, str]],
+    workspace: Workspace,
+    is_wanted: asyncio.Future[bool],
+    seconds: float,
+) -> str:
+    """What the work gives; nothing if it fails or takes too long, because nothing depends on it.
+
+    It begins here: a coroutine that is made before a cancelled task begins would never be awaited.
+    """
     try:
-        return await asyncio.wait_for(work, seconds)
+        return await asyncio.wait_for(work(workspace, is_wanted), seconds)
     except (TimeoutError, OSError):
         return ""
 
