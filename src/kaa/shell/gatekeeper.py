@@ -35,6 +35,10 @@ _AUTO_EXPLAINED: Final = (
     "Commands and edits run without questions in the sandbox; kaa asks before one leaves it or destroys what /undo"
     " cannot restore (/approvals changes it)."
 )
+_ASK_EXPLAINED: Final = (
+    "kaa asks before each edit and command, because no sandbox of the tiers `full` or `bwrap` confines them here:"
+    " `kaa doctor` says why, docs/sandbox.md (Tiers) what these need. /approvals auto asks less."
+)
 # For the model, instead of what it should do where a refusal keeps it from its task.
 _PLANNING: Final = "You plan now: what has to be changed belongs into a step of the plan."
 
@@ -85,8 +89,9 @@ class Gatekeeper:
 
     @property
     def explained(self) -> str | None:
-        """What the default means, for the first start; None where somebody chose the mode, or it asks anyway."""
-        return _AUTO_EXPLAINED if self._choice is None and self.policy == "auto" else None
+        """What the default means, for the first start; None where somebody chose the mode."""
+        explanations = {"auto": _AUTO_EXPLAINED, "ask": _ASK_EXPLAINED}
+        return explanations.get(self.policy) if self._choice is None else None
 
     @property
     def chosen(self) -> ApprovalSettings:
