@@ -76,6 +76,18 @@ def test_a_definition_can_say_that_it_works_in_the_background(kaa: Kaa, server: 
     assert "has finished its task" in texts(server.requests[-1])
 
 
+def test_one_that_stops_at_its_limit_of_turns_has_not_finished(kaa: Kaa, server: ModelServer) -> None:
+    definition = kaa.home / "agents" / "slow.md"
+    definition.parent.mkdir()
+    definition.write_text("---\ndescription: Slow.\nbackground: true\nmaxTurns: 1\n---\nBe slow.\n")
+    work = call("bash", command="true")
+    server.begin([call("agent", agent="slow", task="Find the door."), *[work] * 2, *[say("Half of it.")] * 4])
+
+    kaa.run("-p", "hi")
+
+    assert "has stopped at its limit in its task: Find the door." in texts(server.requests[-1])
+
+
 def test_it_goes_on_while_the_conversation_does_and_can_be_stopped(tmp_path: Path) -> None:
     with ModelServer() as model:
         seat = Seat(tmp_path, model)

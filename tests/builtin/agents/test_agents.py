@@ -160,7 +160,7 @@ def test_an_agent_at_its_limit_of_turns_has_one_more_for_its_report(agents: Agen
     )
 
     assert agents.request(2)["messages"][-1]["content"].startswith("You have reached the limit of 1 turn.")
-    assert agents.results()[0].startswith("Half of it is done.")
+    assert agents.results()[0].startswith("It stopped at its limit of 1 turn, and reports what it has.\n\nHalf of it")
     assert "2 turns" in agents.results()[0]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
-from kaa.builtin.agents.running import Job, run_job
+from kaa.builtin.agents.running import AT_LIMIT, Job, run_job
 from kaa.components.agent_definition import ModelRole
 from kaa.core.messages import TextContent
 from kaa.core.tool import ToolError, ToolResult, text_result
@@ -53,7 +53,8 @@ async def _work(job: Job, models: Mapping[ModelRole, str], context: ToolContext,
     starts_run = True
     try:
         result = await run_job(job, models, context)
-        how, text = "has finished", "".join(part.text for part in result.content if isinstance(part, TextContent))
+        text = "".join(part.text for part in result.content if isinstance(part, TextContent))
+        how = "has stopped at its limit in" if text.startswith(AT_LIMIT) else "has finished"
     except ToolError as error:
         how, text = "did not finish", str(error)
         cause = error.__cause__

@@ -39,6 +39,9 @@ _REPORT = (
     "You work for another agent. It gets only your last message: make that a short report of what you found or did,"
     " with paths and lines, and of what you could not do. Nobody answers questions."
 )
+AT_LIMIT = "It stopped at its limit of "
+"""How the report begins of an agent that ran out of turns."""
+
 _LAST_TURN = (
     "You have reached the limit of {most}. Call no more tools: write your report now, with what you found or did"
     " until here and what is still to be done."
@@ -196,8 +199,12 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
             ended, most = error.result, definition.max_turns
             if ended is None or most is None or ended.reason != "budget" or ended.used.turns < most:
                 raise
+            turns = counted(most, "turn")
             with suppress(AgentError):  # the reason for the end stays the limit
-                return _together(ended, await run(_LAST_TURN.format(most=counted(most, "turn")), ended.agent, 1))
+                whole = _together(ended, await run(_LAST_TURN.format(most=turns), ended.agent, 1))
+                return msgspec.structs.replace(
+                    whole, text=f"{AT_LIMIT}{turns}, and reports what it has.\n\n{whole.text}"
+                )
             raise
 
     ends = context.state(AgentEnds, AgentEnds)
