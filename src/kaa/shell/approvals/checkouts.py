@@ -9,6 +9,8 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
+import msgspec
+
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import Words
 from kaa.workspace.git_held import HeldFiles
@@ -31,6 +33,7 @@ _MOVING = frozenset("checkout switch merge rebase reset".split())  # noqa: SIM90
 _LETTERS = re.compile("-[a-z]+")
 _MESSAGE = re.compile("-[a-z]*m")  # which the next word is
 _MOST_NAMED = 5
+_STASH = "git stash push"  # of the remedy for a stash
 
 
 async def held_by(call: JudgedCall, ask: AskHeld, ask_stashed: AskStashed) -> HeldFiles | None:
@@ -41,7 +44,11 @@ async def held_by(call: JudgedCall, ask: AskHeld, ask_stashed: AskStashed) -> He
         if (held := await ask(revision)) is not None:
             return held
     stashes = [untracked for words in call.reach.commands if (untracked := _stashes(words)) is not None]
-    return await ask_stashed(untracked=any(stashes)) if stashes else None
+    if stashes:
+        return await ask_stashed(untracked=any(stashes))
+    if not any(map(_discards, call.reach.commands)) or (held := await ask_stashed(untracked=False)) is None:
+        return None
+    return msgspec.structs.replace(held, remedy=f"git checkout{held.remedy.removeprefix(_STASH)}")
 
 
 def explained(held: HeldFiles) -> str:
@@ -61,6 +68,15 @@ def _stashes(words: Words) -> bool | None:
         return None
     letters = {letter for word in rest if word and _LETTERS.fullmatch(word) for letter in word}
     return bool(letters & {"u", "a"}) or not {"--include-untracked", "--all"}.isdisjoint(rest)
+
+
+def _discards(words: Words) -> bool:
+    """Whether a command of git restores all that changed in the working tree."""
+    if words[:2] not in (("git", "checkout"), ("git", "restore")):
+        return False
+    places = [word for word in words[2:] if word is not None and not word.startswith("-")]
+    is_of_index = words[1] == "restore" and "--staged" in words and "--worktree" not in words
+    return places in (["."], [":/"]) and not is_of_index
 
 
 def _revisions(words: Words) -> Iterator[str]:

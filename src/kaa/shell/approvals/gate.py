@@ -324,7 +324,7 @@ class Gate:
             return verdict
         call = await self._sparing.spare(call) if call.losses else call
         objection = self._outside.objection(call)
-        if objection is not None or not self._can_ask:
+        if objection is not None or held.remedy or not self._can_ask:
             return Denied(wording.held(call.to_type, explained(held), objection, held.remedy))
         async with self._questions.turn() as is_stopped:
             if is_stopped:
