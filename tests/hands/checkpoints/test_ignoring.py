@@ -94,7 +94,7 @@ def test_hostile_patterns_end_soon_and_leave_nothing_out(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a*a*a*a*b", "**/a/**/a/**/a/**/b", "*a/*a/*a/*a"])
 def test_many_patterns_with_few_wildcards_end_soon(text: str) -> None:
-    rules = IgnoreRules("", "".join(f"{text}{number}\n" for number in range(1_000)))
+    rules = IgnoreRules("", "".join(f"{text}{number}\n" for number in range(300)))
     paths = ["a" * 255, "/".join("a" * 200), "/".join(["a" * 255] * 8)]
 
     assert [path for path in paths * 2 if rules.ignores(path, directory=False)] == []

@@ -31,6 +31,7 @@ from kaa.hands.settings import HandsSettings
 from tests.support.full_disk import files_limited_to
 from tests.support.patience import HANG_SECONDS
 
+_TOLD, _ON_ITS_OWN = "told by inotify", "on its own"
 _LOOKS = 200  # at something that changes: enough to come upon it in between
 _COMES_AND_GOES = """
 import os, sys
@@ -103,12 +104,12 @@ def project(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(params=["told by inotify", "on its own"])
+@pytest.fixture(params=[_TOLD, _ON_ITS_OWN])
 def start(
     request: pytest.FixtureRequest, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Brain]]:
     """Starts a guard once the test has prepared it."""
-    if request.param == "on its own":
+    if request.param == _ON_ITS_OWN:
         monkeypatch.setattr(service, "_inotify", lambda: None)
     brains = []
 
@@ -1590,11 +1591,13 @@ def test_empty_directories_of_an_earlier_run_hide_nothing(
 
 
 @pytest.mark.parametrize(
-    ("place", "ending"),
+    ("start", "place", "ending"),
     [
-        *(("worktrees", ""), ("modules", ""), ("lfs", "")),
-        *(("worktrees", ".kaa-blocked"), ("modules", ".kaa-blocked-a.lock"), ("lfs", ".kaa-blocked")),
+        *((_TOLD, "worktrees", ""), (_ON_ITS_OWN, "modules", ""), (_TOLD, "lfs", "")),
+        *((_ON_ITS_OWN, "worktrees", ".kaa-blocked"), (_TOLD, "modules", ".kaa-blocked-a.lock")),
+        (_ON_ITS_OWN, "lfs", ".kaa-blocked"),
     ],
+    indirect=["start"],
 )
 def test_harmless_files_of_an_earlier_run_hide_nothing_of_a_submodule(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, place: str, ending: str
@@ -1628,6 +1631,7 @@ def test_harmless_files_of_an_earlier_run_hide_nothing_of_a_submodule(
     assert sorted(found) == [f".git/modules/m/{name}" for name in ("commondir", "config", "hooks/h")]
 
 
+@pytest.mark.parametrize("start", [_TOLD], indirect=True)  # the limits are the same for both
 def test_many_submodules_worktrees_and_branches_at_once_stay(project: Path, start: Callable[..., Brain]) -> None:
     brain = start(git_writable=True)
 
