@@ -5,6 +5,7 @@ import ensurepip
 import hashlib
 import shutil
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -338,7 +339,7 @@ def test_a_package_is_installed_into_an_environment(work: Work) -> None:
     out = work.shell(
         f"""
         {interpreter()} -m venv --without-pip env
-        export PYTHONPATH={_pip_of_python()}
+        export PYTHONPATH={_place_of_pip(work.project)}
         env/bin/python -m pip install --quiet --no-index --disable-pip-version-check {wheel.name}
         env/bin/python -c 'import tiny; print(tiny.NAME)'
         """
@@ -379,6 +380,16 @@ def test_programs_are_compiled(work: Work) -> None:
     work.write("c/Makefile", "main: main.c\n\tgcc -O1 -g -o $@ $<\n")
 
     assert work.shell("cd c && make -s -j2 && ./main") == "compiled\n"
+
+
+def _place_of_pip(project: Path) -> Path:
+    """Return where pip is imported from: a folder with nothing else, if it is installed, as it is compiled there."""
+    if not (installed := Path(sysconfig.get_path("purelib", vars={"base": sys.base_prefix}), "pip")).is_dir():
+        return _pip_of_python()
+    folder = project / "installer"
+    folder.mkdir()
+    (folder / "pip").symlink_to(installed)
+    return folder
 
 
 def _pip_of_python() -> Path:
