@@ -5,7 +5,7 @@ Most people start a server so that they develop: from an environment of its own 
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from glob import escape, glob
 from typing import NamedTuple
 
@@ -400,7 +400,7 @@ class _Programs:
         known += (one for one in listed if os.path.basename(one) in names)
         yield from filter(is_environment, dict.fromkeys(known))
 
-    def _written(self, paths: Iterator[str] | list[str]) -> Iterator[str]:
+    def _written(self, paths: Iterable[str]) -> Iterator[str]:
         return filter(self._is_written, paths)
 
     def _is_written(self, path: str) -> bool:
