@@ -143,6 +143,22 @@ def test_a_kill_leaves_one_that_can_go_on(kaa: Kaa, server: ModelServer) -> None
     assert "Find the door." in texts(server.requests[1])
 
 
+def test_a_kill_between_its_end_and_its_report_does_not_lose_that(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([_LOOK, say("Behind the house."), say("Behind the house."), say("Thank you.")])
+    assert kaa.run("-p", "Where is the door?").code == 0
+    (session,) = kaa.home.glob("sessions/*/*.jsonl")
+    lines = session.read_text().splitlines(keepends=True)
+    (end,) = (number for number, line in enumerate(lines) if '"customType":"agent_end"' in line)
+    session.write_text("".join(lines[: end + 1]))
+
+    for _ in range(2):
+        server.begin([say("I see.")])
+        assert kaa.run("-c", "-p", "and now?").code == 0
+        (told,) = (text for _, text in conversation(server.requests[0]) if text.startswith("[agent explore-"))
+        assert re.match(r"\[agent explore-\w{6}\] It has finished its task: Find the door\.\n", told)
+        assert told.endswith("Behind the house.")
+
+
 def test_one_budget_holds_for_it(kaa: Kaa, server: ModelServer) -> None:
     server.begin([_LOOK, *[call("bash", command="true")] * 20])
 

@@ -158,6 +158,7 @@ class ConversationActions(Protocol):
     _scope: "Scope | None"
     _untimed: Callable[[], AbstractContextManager[None]]
     _call_id: str
+    _is_apart: bool
     _show_work: "Callable[[str], object] | None"
 
     @property
@@ -493,6 +494,7 @@ class ConversationActions(Protocol):
                     only,
                     denied,
                     isolated,
+                    self._is_apart,
                 )
             )
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class AgentTask(msgspec.Struct, frozen=True):
-    """What an agent is to do, and with what; the fields are the arguments of `ToolContext.run_agent`."""
+    """What an agent is to do, and with what; the fields are the arguments of `ToolContext.run_agent`.
+
+    `reports`: it outlives the call that began it, and a message brings its report.
+    """
 
     prompt: str
     call_id: str
@@ -36,6 +39,7 @@ class AgentTask(msgspec.Struct, frozen=True):
     only: Sequence[str] = ()
     denied: Sequence[str] = ()
     isolated: bool = False
+    reports: bool = False
 
 
 class ToolTask(msgspec.Struct, frozen=True):

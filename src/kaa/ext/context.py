@@ -64,6 +64,7 @@ class ConversationContext(ConversationActions):
         self._scope: Scope | None = None
         self._untimed: Callable[[], AbstractContextManager[None]] = nullcontext
         self._call_id = ""
+        self._is_apart = False
         self._show_work: Callable[[str], object] | None = None
         self._kept: dict[type[Any], Any] = {}  # any: each class maps to its own object
 
@@ -183,6 +184,7 @@ class ToolContext(ConversationContext):
         context = copy(self)
         context.call_id = context._call_id = ""
         context._show_work = show
+        context._is_apart = True
         return context
 
 

@@ -30,12 +30,14 @@ class AgentBegun(msgspec.Struct, frozen=True):
         task: the first line of what it is to do.
         call: the id of the call that began it; empty if none did, as in the background.
         parent: the agent that called for it; None: the conversation's own.
+        reports: it works in the background, and a message of its own brings its report.
     """
 
     agent: str
     task: str
     call: str = ""
     parent: str | None = None
+    reports: bool = False
 
 
 class AgentEnded(msgspec.Struct, frozen=True):

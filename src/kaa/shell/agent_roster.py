@@ -116,15 +116,15 @@ class AgentRoster:
         task: str,
         call: str,
         parent: str | None,
+        reports: bool,
     ) -> Iterator[None]:
         """Note that an agent begins and ends, and show it meanwhile.
 
         Raises:
             SessionWriteError: the session of the conversation cannot be written.
         """
-        live = _Live(
-            AgentBegun(agent_id, squeezed(task.strip().partition("\n")[0])[:_MOST_SHOWN], call, parent), agent, ledger
-        )
+        first_line = squeezed(task.strip().partition("\n")[0])[:_MOST_SHOWN]
+        live = _Live(AgentBegun(agent_id, first_line, call, parent, reports), agent, ledger)
         self._note(BEGUN, live.begun)
         unsubscribe = agent.subscribe(live.observe)
         self._live[agent_id], self._open[agent_id] = live, store

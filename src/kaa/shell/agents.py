@@ -283,7 +283,14 @@ class AgentRuns:
             ledger = self._ledger(task.budget)
             agent = await self._build(task, agent_id, workspace, ledger, store)
             with self.control.at_work(
-                agent_id, store, agent, ledger, task=task.prompt, call=task.call_id, parent=self._caller
+                agent_id,
+                store,
+                agent,
+                ledger,
+                task=task.prompt,
+                call=task.call_id,
+                parent=self._caller,
+                reports=task.reports,
             ):
                 return await self._work(task, agent_id, agent, ledger)
         finally:

@@ -1,37 +1,72 @@
 """Tells the model of agents in the background that a killed kaa took with it: nobody else reports for them."""
 
+import re
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 
-from kaa.session.agents import ENDED, AgentEnded, AgentNotes
-from kaa.session.as_user_message import custom_type_of
+from kaa.core.messages import AssistantMessage
+from kaa.session.agents import ENDED, AgentEnded, AgentNotes, NotedAgent, agent_path
+from kaa.session.as_user_message import custom_message, custom_type_of
+from kaa.session.context import build_context
 from kaa.session.entries import Custom, CustomMessage, Entry
-from kaa.session.errors import SessionWriteError
+from kaa.session.errors import SessionError, SessionWriteError
 from kaa.session.file.file_store import FileStore
 from kaa.session.store import read_entry
+from kaa.session.viewed import ViewedStore
+
+# How each message begins that tells of an agent in the background.
+_TELLS_OF: Final = re.compile(r"\[agent ([^\]\s]{1,200})\] ")
+_MOST_CHARACTERS = 20_000
 
 
 def tell_of_lost_agents(store: FileStore) -> None:
-    """Add a message for each agent in the background that has no end, and note its end, so that it is told once.
+    """Add a message for each agent in the background whose end was not told.
 
-    An agent that a call waited for needs none: the interrupted call has its id. Nothing may be at work yet.
+    One that has no end gets it noted, and is told that it was stopped. One that ended gets what it said last into the
+    conversation: its kaa was killed before the report came. An agent that a call waited for needs none: the interrupted
+    call has its id. Nothing may be at work yet.
     """
-    notes = AgentNotes()
+    notes, told = AgentNotes(), set[str]()
     for node in store.tree.nodes:
-        entry = read_entry(store, node) if node.type == "custom" else None
+        entry = read_entry(store, node) if node.type in ("custom", "custom_message") else None
         if isinstance(entry, Custom):
-            notes.add(entry.custom_type, entry.data)
+            if (begun := notes.add(entry.custom_type, entry.data)) is not None:
+                told.discard(begun.agent)
+        elif isinstance(entry, CustomMessage) and (tells := _TELLS_OF.match(custom_message(entry).text)):
+            told.add(tells[1])
     drafts: list[Entry] = []
     for name, agent in notes.agents.items():
-        begun = agent.begun[-1]
-        if agent.ended is not None or begun.call:
-            continue
-        ended = AgentEnded(name, "interrupted")
-        text = f"[agent {name}] It was stopped, because kaa was killed. This name continues it. Task: {begun.task}"
-        drafts.append(Custom(custom_type=ENDED, data=msgspec.to_builtins(ended)))
-        drafts.append(CustomMessage(custom_type=custom_type_of("extension"), content=text, display=True))
+        if not agent.begun[-1].call and name not in told:
+            drafts += _told(store, name, agent)
     if drafts:
         with suppress(SessionWriteError):  # a full disk: the next opening tells it
             store.append(*drafts)
             store.request_sync()
+
+
+def _told(store: FileStore, name: str, agent: NotedAgent) -> Iterator[Entry]:
+    begun = agent.begun[-1]
+    if agent.ended is None:
+        yield Custom(custom_type=ENDED, data=msgspec.to_builtins(AgentEnded(name, "interrupted")))
+        text = f"[agent {name}] It was stopped, because kaa was killed. This name continues it. Task: {begun.task}"
+    elif begun.reports:
+        how = "has finished" if agent.ended.reason == "done" else "did not finish"
+        late = "kaa was killed before this report came. What it said last:"
+        text = f"[agent {name}] It {how} its task: {begun.task}\n\n{late}\n\n{_last_words(store, name)}"
+    else:
+        return
+    yield CustomMessage(custom_type=custom_type_of("extension"), content=text, display=True)
+
+
+def _last_words(store: FileStore, name: str) -> str:
+    try:
+        messages = build_context(ViewedStore.open(agent_path(store.path, name))).messages
+    except SessionError as error:
+        return f"(its session cannot be read: {error})"
+    said = (one.text for one in reversed(messages) if isinstance(one, AssistantMessage))
+    text = next(filter(None, said), "(it said nothing)")
+    cut = f"\n… (/agents {name} shows all of it)" if len(text) > _MOST_CHARACTERS else ""
+    return text[:_MOST_CHARACTERS] + cut

@@ -371,15 +371,15 @@ def _open_session(options: ConversationOptions, settings: Settings, at: Surround
 
         is_running = any(process.state == "running" for process in at.workspace.processes.list())
         tell_of_killed_work(store, at.environ, at.notify, somebody_looks=at.asker.can_ask, is_running=is_running)
-    if isinstance(store, FileStore) and len(store.tree) and agents_folder(store.path).is_dir():
-        from kaa.shell.lost_agents import tell_of_lost_agents  # lazy: few conversations run agents
-
-        tell_of_lost_agents(store)
     waiting = None
     if isinstance(store, FileStore) and waiting_path(store.path).exists():
         from kaa.session.waiting import recover_waiting  # lazy: few are killed while messages wait
 
         waiting = recover_waiting(store, at.notify, somebody_looks=at.asker.can_ask)
+    if isinstance(store, FileStore) and len(store.tree) and agents_folder(store.path).is_dir():
+        from kaa.shell.lost_agents import tell_of_lost_agents  # lazy: few conversations run agents
+
+        tell_of_lost_agents(store)
     if isinstance(options.session, ViewSession) and at.asker.can_ask:
         at.notify("This session is open read-only: /clone continues it in a copy.")
     context = build_context(store)
