@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator, Mapping
@@ -71,18 +72,25 @@ def warm(default_signals: None) -> Iterator[None]:
 def noted_projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Have kaa note projects of tests here instead of in the home of the person who runs them.
 
-    It recognizes projects by their inodes, which other tests get again.
+    It recognizes projects by their inodes, which other tests get again. And what hides the places of all projects from
+    a program took 3 ms for each: each run of all tests left a hundred, so that one command for a key took 12 s.
     """
     home = os.path.expanduser("~")
     theirs, own = paths.list_of_projects(os.environ, home), tmp_path_factory.mktemp("noted") / "projects"
+    their_caches = {paths.cache_directory(os.environ, home, ""), paths.cache_directory({}, home, "")}
 
     def listed(environ: Mapping[str, str], home: str) -> str:
         chosen = paths.list_of_projects(environ, home)
         return str(own) if chosen == theirs else chosen
 
+    def cached(environ: Mapping[str, str], home: str, root: str) -> str:
+        chosen = paths.cache_directory(environ, home, root)
+        return str(own.with_name("kaa")) if chosen in their_caches else chosen
+
     with pytest.MonkeyPatch.context() as patch:
         for module in (known_projects, places):
             patch.setattr(module, "list_of_projects", listed)
+            patch.setattr(module, "cache_directory", cached)
         yield own
 
 
@@ -90,7 +98,11 @@ def noted_projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def writable_places(noted_projects: Path) -> Iterator[None]:
     """What commands of a test could write is forgotten: kaa compares paths with all places that its process knows."""
     before = dict(programs._written)
+    caches = noted_projects.with_name("kaa") / "caches"
+    known = set(os.listdir(caches)) if caches.exists() else set()  # of fixtures that several tests share
     yield
+    for name in set(os.listdir(caches)) - known if caches.exists() else ():
+        shutil.rmtree(caches / name, ignore_errors=True)
     for file in (noted_projects, Path(paths.list_of_added(str(noted_projects)))):
         file.unlink(missing_ok=True)
     programs._written.clear()
