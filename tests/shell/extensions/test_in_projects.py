@@ -385,7 +385,9 @@ def test_a_change_that_another_kaa_lets_commands_make_is_not_loaded(stage: Stage
 def test_one_that_looks_for_its_own_place_is_told_of_once(stage: Stage, tmp_path: Path) -> None:
     extension = tmp_path / "hello"
     extension.mkdir()
-    (extension / "__init__.py").write_text(f"{_EXTENSION}\nDATA = open(__file__).read()\n")
+    (extension / "__init__.py").write_text(
+        f"from pathlib import Path\n{_EXTENSION}\nDATA = Path(__file__).read_text()\n"
+    )
     _write(extension, "one")
     _link(stage, extension)
 
