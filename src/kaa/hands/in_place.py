@@ -14,6 +14,25 @@ class HalfWrittenError(OSError):
     """A file has some of its new content and some of its old: whoever has the new one keeps it."""
 
 
+def take_owner(old: os.stat_result, change: Callable[[int, int], None]) -> bool:
+    """Give a new file the owner and the group of an old one; False if it cannot have them.
+
+    Args:
+        old: what is known of the old one.
+        change: changes the owner and the group of the new one.
+
+    Raises:
+        OSError: the system failed.
+    """
+    try:
+        change(old.st_uid, old.st_gid)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EINVAL):  # EINVAL: the user namespace does not have these
+            raise
+        return False
+    return True
+
+
 def overwrite(directory: int | None, name: str, data: bytes, check: Callable[[int], None] = lambda _: None) -> bool:
     """Replace the content of a regular file.
 

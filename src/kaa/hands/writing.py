@@ -167,12 +167,10 @@ def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | 
     new = os.fstat(descriptor)
     has_owner = (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
     if not has_owner:
-        try:
-            os.fchown(descriptor, old.st_uid, old.st_gid)
-            has_owner = True
-        except OSError as error:
-            if error.errno not in (errno.EPERM, errno.EINVAL):  # EINVAL: the user namespace does not have these
-                raise
+        from kaa.hands.in_place import take_owner  # lazy: few files have other owners and groups
+
+        has_owner = take_owner(old, lambda user, group: os.fchown(descriptor, user, group))
+        if not has_owner:
             mode &= ~(stat.S_ISUID | stat.S_ISGID)  # it must not run as somebody who does not own it
     _copy_extended_attributes(target, descriptor)
     os.fchmod(descriptor, mode)

@@ -61,10 +61,18 @@ class Hands:
         policy: what the slots may do.
         wrap: says through what the process is started, whenever it is.
         join: descriptors of the namespaces of other hands to live in; they stay the caller's.
+        keeps_spares: whether slots are ready before somebody asks for them; else from `resume` on.
     """
 
     def __init__(
-        self, root: str, home: str, policy: Policy, *, wrap: Callable[[], Wrapper] = Wrapper, join: Sequence[int] = ()
+        self,
+        root: str,
+        home: str,
+        policy: Policy,
+        *,
+        wrap: Callable[[], Wrapper] = Wrapper,
+        join: Sequence[int] = (),
+        keeps_spares: bool = True,
     ) -> None:
         self.policy = policy
         self._settings = {"root": root, "home": home, "policy": policy._asdict()}
@@ -74,7 +82,7 @@ class Hands:
         self._ready: dict[SlotKind, deque[Slot]] = {kind: deque() for kind in _SPARES}
         self._coming: dict[SlotKind, deque[PendingReply[Granted]]] = {kind: deque() for kind in _SPARES}
         self._closed = False
-        self._retired = False
+        self._retired = not keeps_spares
 
     def start(self, launched: LaunchedHands | None = None) -> None:
         """Start the process and ask for its first slots, without waiting for it. Needs no event loop.

@@ -150,13 +150,20 @@ async def _found_around(
     raise error
 
 
+def address_named(registry: ModelRegistry, query: str) -> Address | None:
+    """The server at an address that a name of a model begins with; None for the name of a provider that is set up.
+
+    Raises:
+        AddressError: the address has a mistake.
+    """
+    return None if query.partition("/")[0] in registry.set_up else address_in(query, registry.environ)
+
+
 def _address(registry: ModelRegistry, choice: ModelChoice, query: str) -> Address | None:
     """The server that is named, unless the name is that of one that is set up."""
     provider = choice.provider
     if provider is None and query:
-        if query.partition("/")[0] in registry.set_up:
-            return None
-        return address_in(query, registry.environ)
+        return address_named(registry, query)
     model = query
     if not query and provider in (None, choice.default_provider):
         provider, model = choice.default_provider, split_thinking(choice.default_model or "")[0]

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from kaa.llm.local.addresses import AddressError, address_in
+from kaa.llm.local.addresses import AddressError
+from kaa.llm.models.discovery import address_named
 from kaa.llm.models.matching import split_thinking
 from kaa.llm.models.registry import ModelRegistry, UnknownModelError
 
@@ -31,10 +32,9 @@ def check_names(
 
 def _check(name: str, registry: ModelRegistry) -> None:
     query, _ = split_thinking(name)
-    if query.partition("/")[0] not in registry.set_up:
-        try:
-            if address_in(query, registry.environ) is not None:
-                return  # the server tells, when its turn comes
-        except AddressError as error:
-            raise registry.no_model(str(error), kind=UnknownModelError) from None
+    try:
+        if address_named(registry, query) is not None:
+            return  # the server tells, when its turn comes
+    except AddressError as error:
+        raise registry.no_model(str(error), kind=UnknownModelError) from None
     registry.refuse_unknown(name)

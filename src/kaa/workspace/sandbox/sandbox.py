@@ -134,9 +134,8 @@ class Sandbox:
         """
         while True:
             try:
-                self._hands = self._new_hands(self._options)
-                if self._beside is not None:  # little runs here: what is ready would cost more than it saves
-                    self._hands.retire()
+                # Beside others little runs: what is ready would cost more than it saves.
+                self._hands = self._new_hands(self._options, keeps_spares=self._beside is None)
                 self._hands.start(launched)
             except (PolicyRefusedError, ConfinementError) as error:
                 self._refuse_tier(str(error))
@@ -477,7 +476,7 @@ class Sandbox:
             raise WorkspaceUnavailableError("The workspace was not started.")
         return self._hands
 
-    def _new_hands(self, options: SandboxOptions, join: Sequence[int] = ()) -> Hands:
+    def _new_hands(self, options: SandboxOptions, join: Sequence[int] = (), *, keeps_spares: bool = True) -> Hands:
         options = msgspec.structs.replace(options, network=self.network.state)
         policy = policy_for(
             self._tiers[0],
@@ -487,7 +486,8 @@ class Sandbox:
             places=self._places,
             environment=self._environment,
         )
-        return Hands(self._root, self._home, policy, wrap=partial(self._wrapper, policy), join=join)
+        wrap = partial(self._wrapper, policy)
+        return Hands(self._root, self._home, policy, wrap=wrap, join=join, keeps_spares=keeps_spares)
 
     def _wrapper(self, policy: Policy) -> Wrapper:
         """Return through what hands are started, whenever they are.
