@@ -25,14 +25,15 @@ from kaa.workspace.environment import command_environment
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.network.allow_list import NetworkRule
 from kaa.workspace.output import OutputCollector
+from kaa.workspace.outside_views import OutsideViews
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import (
+    KINDS,
     Absent,
     BackgroundProcess,
     CommandRequest,
     CommandResult,
     DirEntry,
-    EntryKind,
     Expected,
     FedResult,
     FedStreams,
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
 _SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
 # What a policy makes the system answer; EXDEV and EBUSY come from names that are mounts.
 _REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV})
-_KINDS: dict[bytes, EntryKind] = {b"f": "file", b"d": "directory", b"s": "symlink", b"o": "other"}
 
 
 class _ReadReply(msgspec.Struct, frozen=True):
@@ -131,7 +131,7 @@ class LocalWorkspace:
         self._runner = CommandRunner(sandbox, self._naming)
         sandbox.on_flood(self._runner.stop)
         self._processes = processes or ProcessTable(self._logs)
-        self._outside = self._users = _Outside(self)
+        self._outside = self._users = OutsideViews(environment, self._sandbox_outside, self._view_outside)
         self._narrowed: list[LocalWorkspace] = []
         self._narrowed_beside: list[LocalWorkspace] = []
         self._with_kept: dict[str, LocalWorkspace] = {}  # by the folder of the plugin
@@ -389,47 +389,23 @@ class LocalWorkspace:
 
     async def read_named(self, path: str, max_bytes: int) -> NamedFile:
         """See `NamedFiles.read_named`."""
-        from kaa.workspace.named_files import read_own  # lazy: most messages name no file
+        from kaa.workspace.named_files import read_named  # lazy: most messages name no file
 
-        absolute = self._absolute(path)
-        own = self._own_path(absolute)
-        if own is not None:
-            try:
-                content = await asyncio.to_thread(read_own, own, max_bytes)
-            except FileNotFoundError:
-                if not any(_is_below(own, directory) for directory in self.sandbox.temporary):
-                    raise
-            else:
-                denials = self.sandbox.denials()
-                return NamedFile(own, content.data, content.size, any(map(denials.is_secret, (own, absolute))))
-        try:
-            info = await self._existing(absolute)
-            content = await self.read(absolute, 0, max_bytes)
-        except BlockedError:
-            raise
-        except PermissionError as error:
-            reason = "the sandbox hides what it leads to, and commands can write where it is"
-            raise PermissionError(error.errno, reason, path) from error
-        return NamedFile(info.real_path, content.data, content.size)
+        return await read_named(self, self._absolute(path), max_bytes, self._untrusted())
 
     async def list_named(self, path: str) -> list[DirEntry]:
         """See `NamedFiles.list_named`."""
-        from kaa.workspace.named_files import list_own  # lazy: most runs complete no path
+        from kaa.workspace.named_files import list_named  # lazy: most runs complete no path
 
-        own = self._own_path(self._absolute(path))
-        if own is None:
-            return await self.list(path)
-        found = await asyncio.to_thread(list_own, own)
-        return [DirEntry(os.fsdecode(name), _KINDS.get(kind[:1].encode(), "other")) for kind, name in found]
+        return await list_named(self, self._absolute(path), self._untrusted())
 
-    def _own_path(self, path: str) -> str | None:
-        """The real path that is used with the user's rights; None if commands could have changed where it leads."""
-        from kaa.workspace.named_files import own_path
-
+    def _untrusted(self) -> Sequence[str]:
+        """Where commands could change what a path leads to, which then is not used with the user's rights."""
         if self.is_narrowed:
             raise PermissionError("a narrowed workspace has no outside")
-        untrusted = [*map(os.path.realpath, (*self.sandbox.policy.writes, *self._places.written)), "/proc"]
-        return own_path(path, () if self.sandbox.mode == "full-access" else untrusted)
+        if self.sandbox.mode == "full-access":
+            return ()
+        return [*map(os.path.realpath, (*self.sandbox.policy.writes, *self._places.written)), "/proc"]
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""
@@ -482,7 +458,7 @@ class LocalWorkspace:
         """See `Workspace.list`."""
         frame = await self._reading(path, {**self._naming, "op": "list", "path": path})
         records = frame.body.split(b"\0")[:-1]
-        return [DirEntry(record[1:].decode("utf-8", "replace"), _KINDS.get(record[:1], "other")) for record in records]
+        return [DirEntry(record[1:].decode("utf-8", "replace"), KINDS.get(record[:1], "other")) for record in records]
 
     async def search(self, query: SearchQuery) -> SearchResult:
         """See `Workspace.search`."""
@@ -824,6 +800,20 @@ class LocalWorkspace:
 
         return Ripgrep(self._runner, command_environment(self._own_environment, confined=True))
 
+    def _sandbox_outside(self) -> Sandbox:
+        open_to_all = SandboxOptions(mode="full-access")
+        return Sandbox(self._root, self._home, open_to_all, self._places, self._own_environment, beside=self.sandbox)
+
+    def _view_outside(self, sandbox: Sandbox, environment: Mapping[str, str]) -> "LocalWorkspace":
+        return LocalWorkspace(
+            self._root, environment, self._home, sandbox, self._places, self._processes, follows_links=False
+        )
+
+    async def close_view(self) -> None:
+        """Stop what runs in this view alone; its sandbox belongs to another one."""
+        await self._runner.close()
+        self._files.close()
+
     def _absolute(self, path: str) -> str:
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
@@ -834,53 +824,6 @@ class LocalWorkspace:
         if info is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return info
-
-
-class _Outside:
-    """What a workspace is without its sandbox, made when it is needed."""
-
-    def __init__(self, inside: LocalWorkspace) -> None:
-        self._inside = inside
-        self._unconfined: LocalWorkspace | None = None
-        self._unattended: LocalWorkspace | None = None
-        self._former: list[LocalWorkspace] = []
-
-    @property
-    def unconfined(self) -> LocalWorkspace:
-        """With the user's programs."""
-        if self._unconfined is None:
-            inside = self._inside
-            open_to_all = SandboxOptions(mode="full-access")
-            sandbox = Sandbox(
-                inside._root, inside._home, open_to_all, inside._places, inside._own_environment, beside=inside.sandbox
-            )
-            sandbox.start()
-            self._unconfined = self._open(sandbox, inside._own_environment)
-        return self._unconfined
-
-    @property
-    def unattended(self) -> LocalWorkspace:
-        """With programs that commands cannot write."""
-        environment = host_programs(self._inside._own_environment).environment()
-        if self._unattended is None or self._unattended._own_environment != environment:  # more may be written by now
-            if self._unattended is not None:
-                self._former.append(self._unattended)
-            self._unattended = self._open(self.unconfined.sandbox, environment)
-        return self._unattended
-
-    async def close(self) -> None:
-        """Stop what runs there."""
-        for workspace in (*self._former, *([self._unattended] if self._unattended else ())):
-            await workspace._runner.close()
-            workspace._files.close()
-        if self._unconfined is not None:
-            await self._unconfined.close()
-
-    def _open(self, sandbox: Sandbox, environment: Mapping[str, str]) -> LocalWorkspace:
-        inside = self._inside
-        return LocalWorkspace(
-            inside._root, environment, inside._home, sandbox, inside._places, inside._processes, follows_links=False
-        )
 
 
 def _parser(sandbox: Sandbox) -> "Parser":

@@ -4,12 +4,19 @@ A path that leads through a directory that commands can write is left to the han
 to a secret there. No other path can be changed by commands, so what it leads to is what the user means.
 """
 
+import asyncio
 import errno
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kaa.hands import places, reading
-from kaa.workspace.protocol import FileContent
+from kaa.hands.below import is_below
+from kaa.workspace.blocked import BlockedError
+from kaa.workspace.protocol import KINDS, DirEntry, FileContent, NamedFile
+
+if TYPE_CHECKING:
+    from kaa.workspace.local import LocalWorkspace
 
 _MOST_LINKS = 40  # as Linux has it
 
@@ -47,7 +54,55 @@ def own_path(path: str, untrusted: Sequence[str]) -> str | None:
     return current
 
 
-def list_own(real_path: str) -> list[tuple[str, bytes]]:
+async def read_named(workspace: "LocalWorkspace", path: str, max_bytes: int, untrusted: Sequence[str]) -> NamedFile:
+    """See `NamedFiles.read_named`.
+
+    Args:
+        workspace: reads what is left to the hands.
+        path: absolute.
+        max_bytes: at most so many.
+        untrusted: as for `own_path`.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    own = own_path(path, untrusted)
+    if own is not None:
+        try:
+            content = await asyncio.to_thread(_read_own, own, max_bytes)
+        except FileNotFoundError:
+            if not any(is_below(own, directory) for directory in workspace.sandbox.temporary):
+                raise
+        else:
+            denials = workspace.sandbox.denials()
+            return NamedFile(own, content.data, content.size, any(map(denials.is_secret, (own, path))))
+    try:
+        info = await workspace.stat(path)
+        if info is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        content = await workspace.read(path, 0, max_bytes)
+    except BlockedError:
+        raise
+    except PermissionError as error:
+        reason = "the sandbox hides what it leads to, and commands can write where it is"
+        raise PermissionError(error.errno, reason, path) from error
+    return NamedFile(info.real_path, content.data, content.size)
+
+
+async def list_named(workspace: "LocalWorkspace", path: str, untrusted: Sequence[str]) -> list[DirEntry]:
+    """See `NamedFiles.list_named`. Arguments as for `read_named`.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    own = own_path(path, untrusted)
+    if own is None:
+        return await workspace.list(path)
+    found = await asyncio.to_thread(_list_own, own)
+    return [DirEntry(os.fsdecode(name), KINDS.get(kind[:1].encode(), "other")) for kind, name in found]
+
+
+def _list_own(real_path: str) -> list[tuple[str, bytes]]:
     """Kind and name of what is in a directory, by a path of which no part is a symlink.
 
     Raises:
@@ -57,7 +112,7 @@ def list_own(real_path: str) -> list[tuple[str, bytes]]:
         return list(reading.entries(place))
 
 
-def read_own(real_path: str, max_bytes: int) -> FileContent:
+def _read_own(real_path: str, max_bytes: int) -> FileContent:
     """The beginning of a regular file, by a path of which no part is a symlink.
 
     Raises:

@@ -25,6 +25,8 @@ Links: TypeAlias = Literal["followed", "avoided", "refused"]
 # from; or in the user's home.
 Start: TypeAlias = Literal["trusting", "project", "home"]
 EntryKind = Literal["file", "directory", "symlink", "other"]
+KINDS: dict[bytes, EntryKind] = {b"f": "file", b"d": "directory", b"s": "symlink", b"o": "other"}
+"""By the letters with which the hands say them."""
 
 
 class FileInfo(msgspec.Struct, frozen=True):
