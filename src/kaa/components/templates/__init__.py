@@ -6,5 +6,5 @@ a file of a project.
 
 from typing import Literal, TypeAlias
 
-Dialect: TypeAlias = Literal["pi", "claude", "opencode", "gemini", "codex"]
+Dialect: TypeAlias = Literal["pi", "claude", "opencode", "gemini", "codex", "cursor"]
 """Whose placeholders, commands and file references a template has. Skills of Claude Code have those of its commands."""

@@ -26,14 +26,15 @@ def split_arguments(arguments: str, dialect: Dialect) -> list[str]:
     """The arguments in a text.
 
     pi and opencode know quotation marks, in their own ways (pi 1.5.2, opencode 1.18.33); Claude Code and Codex split
-    as a POSIX shell does, and at white space if a quotation mark has no end. For Gemini CLI a text is one argument.
+    as a POSIX shell does, and at white space if a quotation mark has no end. For Gemini CLI and Cursor a text is
+    one argument.
     """
     match dialect:
         case "pi":
             return [_pi_argument(found) for found in _PI.finditer(arguments)]
         case "opencode":
             return [word[1:-1] if word[0] in "\"'" else word for word in _OPENCODE.findall(arguments)]
-        case "gemini":
+        case "gemini" | "cursor":
             return [arguments] if arguments else []
         case "claude" | "codex":
             return _shell_words(arguments)

@@ -37,6 +37,7 @@ _USED: dict[Dialect, frozenset[str]] = {
     "opencode": frozenset({"description", "model", "variant", "agent", "subtask"}),
     "gemini": frozenset({"description", "prompt"}),
     "codex": frozenset({"description", "argument-hint"}),
+    "cursor": frozenset({"description"}),
 }
 _UNUSED: dict[str, str] = {
     "disallowed-tools": "it has all tools",

@@ -63,7 +63,7 @@ def pieces_of(body: str, dialect: Dialect) -> Iterator[Piece]:
             return _by_pattern(body, _OPENCODE)
         case "gemini":
             return _in_braces(body)
-        case "pi" | "codex":
+        case "pi" | "codex" | "cursor":
             return iter((Text(body),))
 
 

@@ -57,6 +57,8 @@ def placeholders(
             return _Opencode(body, arguments)
         case "gemini":
             return _Gemini(arguments)
+        case "cursor":
+            return _Cursor()
         case "codex":
             return _Codex(body, split_arguments(arguments, "codex"))
 
@@ -172,6 +174,18 @@ class _Gemini:
 
     def value(self, _found: re.Match[str]) -> Value | str:
         return self._value
+
+
+class _Cursor:
+    """None: what follows the command is added at the end."""
+
+    heading: str | None = ""
+
+    def find(self, _text: str) -> Iterator[re.Match[str]]:
+        return iter(())
+
+    def value(self, found: re.Match[str]) -> Value | str:
+        return found[0]
 
 
 class _Codex:

@@ -30,6 +30,7 @@ _DIALECTS: "Final[dict[Agent, Dialect]]" = {
     "pi": "pi",
     "claude": "claude",
     "codex": "codex",
+    "cursor": "cursor",
     "gemini": "gemini",
     "opencode": "opencode",
 }
