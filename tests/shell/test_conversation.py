@@ -285,7 +285,8 @@ class TestModel:
         stage.play(ask, ConversationOptions(session=ContinueSession()))
 
         assert sent(stage)["model"] == "new"
-        assert any("lab/old cannot be used" in notice for notice in stage.notices)
+        [told] = [notice for notice in stage.notices if "lab/old cannot be used" in notice]
+        assert told.endswith("; /model selects another")
 
 
 class TestProjectFiles:

@@ -117,8 +117,14 @@ async def link_session_model(
         _tell_of_port(linked.resolved.model, options, settings, notify)
         return linked
     except NoModelError as error:
-        notify(f"the session's model {context.model.provider}/{context.model.id} cannot be used: {error.reason}")
-        return await link(settings.default_provider, settings.default_model)
+        gone = f"the session's model {context.model.provider}/{context.model.id} cannot be used: {error.reason}"
+        try:
+            linked = await link(settings.default_provider, settings.default_model)
+        except NoModelError:
+            notify(gone)
+            raise
+        notify(f"{gone.rstrip('.')}. kaa uses {linked.resolved.model.qualified_id}; /model selects another")
+        return linked
 
 
 def _tell_of_port(model: Model, options: ConversationOptions, settings: Settings, notify: Notify) -> None:
