@@ -1,5 +1,6 @@
 """What programs outside of a project load of it is known: editable installs, linked packages, what scripts name."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from kaa.shell.home import Home
+from kaa.shell.mcp import outside_programs
 from kaa.shell.mcp.code import FILES, FOLDER, code_of, differences
+from kaa.shell.mcp.code_files import is_program
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.outside_programs import file_named_outside
 from kaa.shell.mcp.place import CommandLine, Place
@@ -599,3 +602,26 @@ def test_a_link_in_a_circle_beside_a_script_is_passed_over(tmp_path: Path) -> No
     machine.install({"package.json": "{}", "server.py": script})
 
     assert f"{machine.project}/{SCRIPT}" in machine.code(f"python3 {machine.home}/server.py")
+
+
+@pytest.mark.parametrize("is_of_system", [True, False])
+def test_folders_of_the_system_are_no_code_of_a_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_of_system: bool
+) -> None:
+    machine = Machine(tmp_path)
+    folder = tmp_path / "etc"
+    machine.write(folder / "tool.py", f"exec(open('{machine.project}/{SCRIPT}').read())\n")
+    machine.install({"tools/server.py": f"import os\nos.listdir('{folder}')\n"})
+    if is_of_system:
+        monkeypatch.setattr(outside_programs, "_OF_SYSTEM", (str(folder),))
+
+    assert bool(machine.code(f"python3 {machine.home}/tools/server.py")) is not is_of_system
+
+
+def test_a_file_that_is_gone_is_no_program(tmp_path: Path) -> None:
+    (tmp_path / "gone").write_text("")
+    with os.scandir(tmp_path) as found:
+        [entry] = found
+    (tmp_path / "gone").unlink()
+
+    assert not is_program(entry)

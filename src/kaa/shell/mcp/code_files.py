@@ -71,9 +71,13 @@ def is_program(entry: os.DirEntry[str]) -> bool:
     """Whether an entry is a file that others may start or load by its name."""
     if has_name_of_program(entry.name):
         return not entry.name.endswith(".json")
-    if not is_file(entry):
+    try:
+        if not entry.is_file():
+            return False
+        is_executable = bool(entry.stat().st_mode & stat.S_IXUSR)
+    except OSError:  # it is gone, or a link in a circle
         return False
-    return bool(entry.stat().st_mode & stat.S_IXUSR) or ("." not in entry.name and _is_script(entry.path))
+    return is_executable or ("." not in entry.name and _is_script(entry.path))
 
 
 def has_code(folder: str) -> bool:

@@ -58,6 +58,13 @@ _IMPORTS_FROM = re.compile(
 _INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})  # nobody writes what is in there by hand
 _WRITTEN_BY_HAND = ("/usercustomize.py", "/sitecustomize.py")  # among these
 _INSTALLED_FOR_ALL = ("/usr/local",)  # where Python of Debian looks, besides its own place
+_OF_SYSTEM = ("/boot", "/dev", "/etc", "/lost+found", "/proc", "/run", "/sys", "/var/cache", "/var/log", "/var/run")
+_OF_EVERYBODY = frozenset(
+    (
+        *("/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/usr", "/usr/local", "/var", "/var/lib"),
+        *("/tmp", "/var/tmp"),  # noqa: S108 - the directories themselves
+    )
+)
 _OF_DISTRIBUTION = ("/bin", "/sbin", "/lib", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/usr/libexec")
 _ENVIRONMENTS = (".venv", "venv", ".pixi/envs/*")
 _ROOTS_OF_CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda")
@@ -356,6 +363,8 @@ class _Programs:
         """Whether the code in a folder may be what the user wrote for a server, and commands cannot write it."""
         if self._is_written(folder) or is_below(self._home, (folder,)) or is_below(folder, _OF_DISTRIBUTION):
             return False
+        if not is_below(folder, (self._home,)) and not _is_own_folder(folder):
+            return False
         is_of_programs = folder in map(os.path.realpath, self._entries)
         return not is_of_programs and _INSTALLED.isdisjoint(folder.split("/")) and not is_environment(folder)
 
@@ -408,6 +417,16 @@ class _Programs:
 
     def _expanded(self, path: str) -> str:
         return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)
+
+
+def _is_own_folder(folder: str) -> bool:
+    """Whether a folder outside of the home is the user's, and not one of the system or for everybody's files."""
+    if folder in _OF_EVERYBODY or is_below(folder, _OF_SYSTEM):
+        return False
+    try:
+        return os.stat(folder).st_uid == os.geteuid()
+    except OSError:  # it is gone
+        return False
 
 
 def _is_isolated(environment: str) -> bool:
