@@ -1,6 +1,6 @@
 """A process that has loaded the hands, and forks for each start: `python -I -S warm_hands.py SOCKET .../__main__.py`.
 
-It also forks for programs of tests that try parts of the hands (`hands_program.py`).
+It also forks for programs of tests that try parts of the hands (`HandsProgram` in `warm_start.py`).
 
 Any process can send orders, each with a socket for the answer. To start hands, it sends their control socket too, and
 the answer is their pid; with that it kills them, or waits for them: the answer is how they ended. After an

@@ -118,7 +118,6 @@ def cold_hands() -> Iterator[None]:
 
 # What a program of a test begins with where nothing forks it.
 _PRELUDE = "import sys; sys.path.append({parent!r}); del sys.argv[0]\n"
-_RUN_FILE = "import runpy; runpy.run_path(sys.argv[0], None, '__main__')"
 
 _servers: list[_Server] = []
 _hands_servers: list[HandsServer] = []

@@ -16,7 +16,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
     Attributes:
         completion_check: before a run ends, is what was edited executed? `light`: only declared commands are run;
             `auto`: as the model needs it.
-        briefing: the model is told at the start what there is in the project and on the machine, and how much is left.
+        briefing: the model is told early what there is in the project and on the machine, and how much is left.
         briefing_wait_ms: how long the first result of a tool waits for that; it comes with a later one otherwise.
         loop_detection: calls that lead nowhere are told to the model, then to the user, and stopped.
         result_masking: old results of tools are replaced by a line before anything is summarized.

@@ -495,7 +495,7 @@ class Conversation:
         return await self._agent.run(message)
 
     def queue(self, message: UserMessage, *, steer: bool) -> None:
-        """Give the model a message of an extension within the run: as soon as possible, or when it would stop."""
+        """Give the model a message within the run: as soon as possible, or when it would stop."""
         self._keep_waiting()
         (self._agent.steer if steer else self._agent.follow_up)(message)
 

@@ -48,14 +48,14 @@ def tell_of_lost_agents(store: FileStore) -> None:
 
 
 def _told(store: FileStore, name: str, agent: NotedAgent) -> Iterator[Entry]:
-    begun = agent.begun[-1]
+    task = agent.begun[0].task  # what it was told later may be to come to an end
     if agent.ended is None:
         yield Custom(custom_type=ENDED, data=msgspec.to_builtins(AgentEnded(name, "interrupted")))
-        text = f"[agent {name}] It was stopped, because kaa was killed. This name continues it. Task: {begun.task}"
-    elif begun.reports:
-        how = "has finished" if agent.ended.reason == "done" else "did not finish"
-        late = "kaa was killed before this report came. What it said last:"
-        text = f"[agent {name}] It {how} its task: {begun.task}\n\n{late}\n\n{_last_words(store, name)}"
+        text = f"[agent {name}] It was stopped, because kaa was killed. This name continues it. Task: {task}"
+    elif agent.begun[-1].reports:
+        how = "It has ended" if agent.ended.reason == "done" else f"It has ended ({agent.ended.reason})"
+        late = "and kaa was killed before its report came. This name continues it."
+        text = f"[agent {name}] {how}, {late} Task: {task}\nWhat it said last:\n\n{_last_words(store, name)}"
     else:
         return
     yield CustomMessage(custom_type=custom_type_of("extension"), content=text, display=True)

@@ -22,7 +22,6 @@ from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 
 _CONNECTIONS = Path(__file__).with_name("connections.py")
-_FIRST_WITH_NOTIFICATIONS = (5, 9)
 
 
 def probe(arena: Arena, *attempts: tuple[object, ...], **changes: Any) -> Report:
