@@ -11,7 +11,7 @@ from kaa.shell.trust.difference import Difference, difference, known
 
 # PyPA specification "Recording installed projects".
 _METADATA = re.compile(r"\.library/[^/]+\.dist-info/(INSTALLER|METADATA|RECORD|REQUESTED|WHEEL|top_level\.txt)")
-_MAX_COMPARED_BYTES = 256 * 1024
+_MAX_SHOWN_BYTES = 1024 * 1024  # what `difference` shows of a file at most
 
 
 def changes(before: Path, after: Path) -> Difference:
@@ -33,10 +33,10 @@ def _file(top: Path, name: str) -> ConfigurationFile:
     if path.is_symlink() and name != ".":
         return ConfigurationFile(name, "link", os.fsencode(os.readlink(path)))
     status = path.stat()
-    if status.st_size > _MAX_COMPARED_BYTES:
+    if status.st_size > _MAX_SHOWN_BYTES:
         import hashlib  # lazy, as in `digest`
 
-        with path.open("rb") as content:  # not text, thus never shown
+        with path.open("rb") as content:  # no text: that it is too long is said
             data = b"\0" + hashlib.file_digest(content, "sha256").digest()
     else:
         data = read_regular(path)
