@@ -155,7 +155,7 @@ def test_a_kill_between_its_end_and_its_report_does_not_lose_that(kaa: Kaa, serv
         server.begin([say("I see.")])
         assert kaa.run("-c", "-p", "and now?").code == 0
         (told,) = (text for _, text in conversation(server.requests[0]) if text.startswith("[agent explore-"))
-        assert re.match(r"\[agent explore-\w{6}\] It has ended, and kaa was killed [^\n]* Task: Find the door\.\n", told)
+        assert re.match(r"\[agent explore-\w{6}\] It has ended, and kaa ended [^\n]* Task: Find the door\.\n", told)
         assert told.endswith("Behind the house.")
 
 

@@ -38,6 +38,18 @@ def test_the_model_reads_what_extensions_sent_and_the_person_gets_back_what_they
     assert not waiting_path(store.path).exists()
 
 
+def test_what_is_left_at_an_end_comes_back_like_what_a_kill_left(store: FileStore) -> None:
+    waiting = WaitingMessages(store.path)
+    waiting.keep([_LAST])
+    waiting.leave([_REPORT, _STEERING])
+    waiting.keep([])  # nothing waits any more
+
+    again, _ = recovered(store)
+
+    assert again.take_left() == [_STEERING]
+    assert [message.text for message in build_context(store).messages] == ["It has finished."]
+
+
 def test_what_nobody_takes_stays_beside_what_waits_later(store: FileStore) -> None:
     WaitingMessages(store.path).keep([_STEERING])
 

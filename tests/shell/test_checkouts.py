@@ -262,20 +262,32 @@ def test_a_stash_that_takes_no_protected_file_runs(dirty: Path, command: str) ->
     assert (dirty / "a.txt").read_text() == ("two\n" if "list" in command else "one\n")
 
 
-@pytest.mark.parametrize("command", ["git checkout .", "git checkout -q -- .", "git restore .", "git checkout -- :/"])
-def test_restoring_everything_is_refused_where_a_protected_file_changed(project: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        ("git checkout .", "git checkout -- . "),
+        ("git checkout -q -- .", "git checkout -q -- . "),
+        ("git restore .", "git restore -- . "),
+        ("git checkout -- :/", "git checkout -- :/ "),
+        ("git restore --source=HEAD --staged --worktree .", "git restore --source=HEAD --staged --worktree -- . "),
+    ],
+)
+def test_restoring_everything_is_refused_where_a_protected_file_changed(
+    project: Path, command: str, remedy: str
+) -> None:
+    remedy = f"{remedy}':(top,exclude).envrc'"
     for name in ("a.txt", ".envrc"):
         (project / name).write_text("mine\n")
 
-    [told, done] = _play(project, [command, "git checkout -- :/ ':(top,exclude).envrc'"])
+    [told, done] = _play(project, [command, remedy])
 
     assert "changes or removes .envrc" in told
-    assert "`git checkout -- :/ ':(top,exclude).envrc'` leaves them" in told
+    assert f"`{remedy}` leaves them" in told
     assert "not run" not in done
     assert ((project / "a.txt").read_text(), (project / ".envrc").read_text()) == ("one\n", "mine\n")
 
 
-@pytest.mark.parametrize("command", ["git checkout .", "git restore --staged .", "git checkout -- a.txt"])
+@pytest.mark.parametrize("command", ["git checkout .", "git restore --staged .", "git restore -S .", "git checkout -- a.txt"])
 def test_restoring_what_is_not_protected_runs(project: Path, command: str) -> None:
     (project / "a.txt").write_text("mine\n")
 

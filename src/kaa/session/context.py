@@ -9,7 +9,7 @@ from kaa.core.messages import AssistantMessage, Message, Usage
 from kaa.core.provider import ThinkingLevel
 from kaa.session.as_user_message import compaction_message
 from kaa.session.entries import SPEAKING, Compaction, MessageEntry, ModelChange, ThinkingLevelChange
-from kaa.session.store import SessionStore, read_entry
+from kaa.session.store import ReadableSession, read_entry
 from kaa.session.tree import Node
 
 _LEVELS = frozenset(get_args(ThinkingLevel))
@@ -35,7 +35,7 @@ class SessionContext(msgspec.Struct, frozen=True):
     thinking_level: ThinkingLevel = "off"
 
 
-def build_context(store: SessionStore) -> SessionContext:
+def build_context(store: ReadableSession) -> SessionContext:
     """Rebuild the context at the leaf, by the rules of pi.
 
     Raises:
@@ -45,7 +45,7 @@ def build_context(store: SessionStore) -> SessionContext:
     return SessionContext(_messages(store, path), _model(store, path), _thinking_level(store, path))
 
 
-def _messages(store: SessionStore, path: Sequence[Node]) -> tuple[Message, ...]:
+def _messages(store: ReadableSession, path: Sequence[Node]) -> tuple[Message, ...]:
     """The last compaction's summary and what it kept, then everything after it; without one, everything."""
     if not path:
         return ()
@@ -85,7 +85,7 @@ def _unmeasured(message: Message) -> Message:
     return msgspec.structs.replace(message, usage=Usage()) if isinstance(message, AssistantMessage) else message
 
 
-def visible_path(store: SessionStore, path: Sequence[Node]) -> tuple[Compaction | None, Sequence[Node]]:
+def visible_path(store: ReadableSession, path: Sequence[Node]) -> tuple[Compaction | None, Sequence[Node]]:
     """The compaction whose summary the model is told, and the entries on `path` that it is told as they are.
 
     Raises:
@@ -110,7 +110,7 @@ def _first_kept(compaction: Compaction, before: Sequence[Node]) -> int:
     return next((position for position, node in enumerate(before) if node.id == wanted), len(before))
 
 
-def _model(store: SessionStore, path: Sequence[Node]) -> ModelRef | None:
+def _model(store: ReadableSession, path: Sequence[Node]) -> ModelRef | None:
     """The model of the last reply or change."""
     for node in reversed(path):
         if node.type not in ("message", "model_change"):
@@ -125,7 +125,7 @@ def _model(store: SessionStore, path: Sequence[Node]) -> ModelRef | None:
     return None
 
 
-def _thinking_level(store: SessionStore, path: Sequence[Node]) -> ThinkingLevel:
+def _thinking_level(store: ReadableSession, path: Sequence[Node]) -> ThinkingLevel:
     for node in reversed(path):
         if node.type != "thinking_level_change":
             continue

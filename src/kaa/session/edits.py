@@ -27,14 +27,14 @@ from kaa.session.entries import (
     StoredMessage,
     SystemMessage,
 )
-from kaa.session.store import SessionStore, read_entry
+from kaa.session.store import ReadableSession, read_entry
 from kaa.session.tree import Node
 
 Edits: TypeAlias = Mapping[str, EditedContent | None]
 """By the id of the edited entry: its content for the model, None if the model does not see the entry."""
 
 
-def read_edits(store: SessionStore, nodes: Iterable[Node]) -> Edits:
+def read_edits(store: ReadableSession, nodes: Iterable[Node]) -> Edits:
     """The edits among `nodes`; of several edits of one entry, the last.
 
     Raises:
@@ -58,7 +58,7 @@ class Shortened(msgspec.Struct, frozen=True):
     tokens_saved_since: int = 0
 
 
-def shortened(store: SessionStore, nodes: Sequence[Node]) -> Shortened:
+def shortened(store: ReadableSession, nodes: Sequence[Node]) -> Shortened:
     """What edits among `nodes`, which the model sees, save.
 
     Raises:

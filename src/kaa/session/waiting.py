@@ -1,6 +1,7 @@
 """Keeps the messages that wait for the model beside their session, which has them only when the model gets them."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -56,6 +57,11 @@ class WaitingMessages:
         except OSError as error:
             LOG.warning("messages that wait cannot be kept: %s", error)
 
+    def leave(self, messages: Sequence[UserMessage]) -> None:
+        """Keep these for the next opening of the session."""
+        self._left += messages
+        self.keep(self._waiting)
+
     def take_left(self) -> list[UserMessage]:
         """Take what waited when the session's kaa was killed."""
         left, self._left = self._left, []
@@ -96,7 +102,8 @@ def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody
 
 def _write(path: Path, data: bytes) -> None:
     if len(data) > _LARGEST_BYTES:
-        return
+        path.unlink(missing_ok=True)  # better none than those from before
+        raise OSError(errno.EFBIG, "they are too long", str(path))
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with whole_file(path.name, folder, replace=True) as file:

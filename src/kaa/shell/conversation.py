@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from kaa.ext.agents import AgentControl
     from kaa.session.nested_transcripts import NestedTranscript
     from kaa.session.transcript import Transcript
+    from kaa.session.waiting import WaitingMessages
     from kaa.shell.acting.messages import Unasked
     from kaa.shell.checkpoints.travel import FileTravel
     from kaa.shell.exporting import Exporting
@@ -162,6 +163,7 @@ class Conversation:
         self._files: FileIndex | None = None
         self._closing = closing
         self._has_begun = False
+        self._waiting = session.waiting
         self._waiting_is_kept = False
         closing.push_async_callback(session.checkpoints.close)
         closing.callback(self._close_user_commands)
@@ -496,7 +498,9 @@ class Conversation:
 
     def queue(self, message: UserMessage, *, steer: bool) -> None:
         """Give the model a message within the run: as soon as possible, or when it would stop."""
-        self._keep_waiting()
+        if not self._waiting_is_kept and (kept := self._kept_waiting()) is not None:
+            self._waiting_is_kept = True
+            kept.follow(self._agent)
         (self._agent.steer if steer else self._agent.follow_up)(message)
 
     async def run_idle_work(self, extension: str, work: IdleWork) -> None:
@@ -520,17 +524,27 @@ class Conversation:
         """Give the model this message when it would stop. Raises as `steer` does."""
         self.queue(await self._registry.run.user_message(message), steer=False)
 
-    def _keep_waiting(self) -> None:
-        """Keep what waits beside the session from now on, so that a kill does not lose it."""
-        if not self._waiting_is_kept and isinstance(store := self._session.store, FileStore):
+    def _kept_waiting(self) -> "WaitingMessages | None":
+        """What is kept beside the session, so that neither a kill nor an end loses it."""
+        if self._waiting is None and isinstance(store := self._session.store, FileStore):
             from kaa.session.waiting import WaitingMessages  # lazy: in many conversations nothing waits
 
-            self._waiting_is_kept = True
-            (self._session.waiting or WaitingMessages(store.path)).follow(self._agent)
+            self._waiting = WaitingMessages(store.path)
+        return self._waiting
 
     def take_left(self) -> list[UserMessage]:
-        """Take what the person had sent, and the model had not got, when the session's kaa was killed."""
-        return [] if self._session.waiting is None else self._session.waiting.take_left()
+        """Take what the person had sent, and the model had not got, when the session's kaa ended."""
+        return [] if self._waiting is None else self._waiting.take_left()
+
+    def leave(self, messages: Sequence[UserMessage]) -> None:
+        """Keep messages that the model did not get for the next opening of the session."""
+        if messages and (kept := self._kept_waiting()) is not None:
+            kept.leave(messages)
+
+    @property
+    def waiting(self) -> Sequence[UserMessage]:
+        """The messages that wait to be given to the model."""
+        return self._agent.waiting
 
     @property
     def queued(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

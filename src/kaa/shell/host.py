@@ -100,7 +100,8 @@ class HostedConversation:
         """Stop what is under way and close the conversation; see `Host.end`."""
         self.is_open = False
         with self._view:
-            await self.work.end()
+            sent = [message for message in self.conversation.waiting if message.note is not None]
+            self.conversation.leave([*sent, *await self.work.end()])
             await self.conversation.close(reason)
 
 

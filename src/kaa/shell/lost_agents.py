@@ -13,9 +13,9 @@ from kaa.session.as_user_message import custom_message, custom_type_of
 from kaa.session.context import build_context
 from kaa.session.entries import Custom, CustomMessage, Entry
 from kaa.session.errors import SessionError, SessionWriteError
+from kaa.session.export.source import SnapshotFile
 from kaa.session.file.file_store import FileStore
 from kaa.session.store import read_entry
-from kaa.session.viewed import ViewedStore
 
 # How each message begins that tells of an agent in the background.
 _TELLS_OF: Final = re.compile(r"\[agent ([^\]\s]{1,200})\] ")
@@ -54,7 +54,7 @@ def _told(store: FileStore, name: str, agent: NotedAgent) -> Iterator[Entry]:
         text = f"[agent {name}] It was stopped, because kaa was killed. This name continues it. Task: {task}"
     elif agent.begun[-1].reports:
         how = "It has ended" if agent.ended.reason == "done" else f"It has ended ({agent.ended.reason})"
-        late = "and kaa was killed before its report came. This name continues it."
+        late = "and kaa ended before its report came. This name continues it."
         text = f"[agent {name}] {how}, {late} Task: {task}\nWhat it said last:\n\n{_last_words(store, name)}"
     else:
         return
@@ -63,7 +63,8 @@ def _told(store: FileStore, name: str, agent: NotedAgent) -> Iterator[Entry]:
 
 def _last_words(store: FileStore, name: str) -> str:
     try:
-        messages = build_context(ViewedStore.open(agent_path(store.path, name))).messages
+        with SnapshotFile.open(agent_path(store.path, name)) as session:
+            messages = build_context(session).messages
     except SessionError as error:
         return f"(its session cannot be read: {error})"
     said = (one.text for one in reversed(messages) if isinstance(one, AssistantMessage))

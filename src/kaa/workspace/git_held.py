@@ -53,12 +53,14 @@ class HeldFiles(msgspec.Struct, frozen=True):
         diff: of all protected files, from what is checked out to the revision; empty if it is too long.
         contents: of all protected files that the revision changes or adds, by absolute paths.
         remedy: a command that does the same without them; empty if there is none.
+        without: pathspecs that leave them out.
     """
 
     paths: tuple[str, ...]
     diff: str
     contents: dict[str, bytes] = {}
     remedy: str = ""
+    without: tuple[str, ...] = ()
 
 
 class HeldFilesOfGit:
@@ -102,8 +104,8 @@ class HeldFilesOfGit:
         if top is None or not (held := await self._unwritable(line_of(top), protected[:_MAX_HELD])):
             return None
         option = " -u" if untracked else ""
-        others = (shlex.quote(f":(top,exclude){path}") for path in dict.fromkeys(map(_beginning, held)))
-        return HeldFiles(held, "", remedy=f"git stash push{option} -- :/ {' '.join(others)}")
+        without = tuple(f":(top,exclude){path}" for path in dict.fromkeys(map(_beginning, held)))
+        return HeldFiles(held, "", remedy=f"git stash push{option} -- :/ {shlex.join(without)}", without=without)
 
     async def can_remove_worktree(self, path: str) -> bool:
         """Return whether commands may write all that git keeps of a worktree, and nothing would be lost with it.

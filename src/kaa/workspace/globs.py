@@ -12,6 +12,8 @@ from kaa.workspace.protocol import SearchError
 
 _MOST_ALTERNATIVES = 1000
 _DEEPEST_BRACES = 50
+_MOST_TOKENS = 100_000  # of all alternatives
+_LONGEST = 8192  # characters, twice as many as a path has at most
 
 
 class Glob(msgspec.Struct, frozen=True):
@@ -41,11 +43,14 @@ def compile_glob(pattern: str) -> Glob:
     Matching takes a time that grows with the lengths of both, whatever the pattern: it may be the project's.
 
     Raises:
-        SearchError: the pattern is empty, a bracket or brace is not closed, or braces give too many alternatives.
+        SearchError: the pattern is empty or too long, a bracket or brace is not closed, or braces give too many
+            alternatives.
     """
     relative = pattern.removeprefix("./")
     anchored = relative.startswith("/")
     relative = relative.lstrip("/")
+    if len(pattern) > _LONGEST:
+        raise SearchError(f"The glob {pattern[:60]!r}… is longer than {_LONGEST:,} characters, the limit.")
     if not relative:
         raise SearchError(f"The glob {pattern!r} is empty; use a pattern such as *.py or src/**/*.py.")
     alternatives = _Parser(relative, pattern).alternatives()
@@ -94,9 +99,13 @@ class _Parser:
             character = self._glob[self._position]
             self._position += 1
             pieces = self._braced(depth) if character == "{" else [[self._token(character)]]
-            if len(found) * len(pieces) > _MOST_ALTERNATIVES:
+            if len(found) * len(pieces) > _MOST_ALTERNATIVES or len(found) * len(found[0]) > _MOST_TOKENS:
                 raise SearchError(f"The braces of the glob {self._shown!r} give too many alternatives.")
-            found = [[*before, *piece] for before in found for piece in pieces]
+            if len(pieces) == 1:
+                for one in found:
+                    one += pieces[0]
+            else:
+                found = [[*before, *piece] for before in found for piece in pieces]
         if depth:
             raise SearchError(f"The glob {self._shown!r} has a {{ that is not closed.")
         return found

@@ -7,10 +7,11 @@ import msgspec
 
 from kaa.hands import wire
 from kaa.workspace.channel import parse
-from kaa.workspace.protocol import ContentChangedError
+from kaa.workspace.protocol import ContentChangedError, WorkspaceUnavailableError
 from kaa.workspace.slots import Slot, SlotKind, Slots
 
 _PATIENCE_SECONDS = 2.0
+_CLOSED = "The workspace is closed."
 
 
 class _Failure(msgspec.Struct, frozen=True):
@@ -35,6 +36,7 @@ class SlotRequests:
         self._slot: Slot | None = None
         self._turn = asyncio.Lock()
         self._answer_due = False
+        self._closed = False
 
     async def call(self, path: str, request: Mapping[str, object], body: bytes = b"") -> wire.Frame:
         """Send a request and wait for its answer. Requests are served in the order of the calls.
@@ -76,7 +78,8 @@ class SlotRequests:
             self._slots.expect(self._kind)
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up, for good."""
+        self._closed = True
         self._hang_up()
 
     async def _settle(self) -> None:
@@ -96,7 +99,11 @@ class SlotRequests:
         if self._slot is not None and not (self._slot.channel.is_alive() and self._slots.gives(self._slot)):
             self._hang_up()
         if self._slot is None:
-            self._slot = await self._slots.take(self._kind)
+            slot = await self._slots.take(self._kind)
+            if self._closed:  # meanwhile
+                slot.close()
+                raise WorkspaceUnavailableError(_CLOSED)
+            self._slot = slot
         return self._slot
 
     def _hang_up(self) -> None:

@@ -182,3 +182,5 @@ def test_the_home_directory_can_be_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_denied_directory_is_denied_with_all_in_it_and_in_any_case(path: str) -> None:
     assert parse_rule("read: secrets/**", deny=True).forbids_path(f"{ROOT}/{path}", ROOT)
     assert not parse_rule("read: secrets/**", deny=True).forbids_path(f"{ROOT}/other", ROOT)
+    assert parse_rule("read: secrets", deny=True).forbids_path(f"{ROOT}/secrets/keys/a", ROOT)
+    assert not parse_rule("read: secrets", deny=True).forbids_path(f"{ROOT}/secrets.txt", ROOT)

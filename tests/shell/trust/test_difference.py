@@ -1,3 +1,5 @@
+import pytest
+
 from kaa.shell.trust.configuration import ConfigurationFile
 from kaa.shell.trust.difference import Difference, difference, known
 
@@ -6,3 +8,19 @@ def test_files_that_are_the_same_are_no_difference() -> None:
     file = ConfigurationFile(".kaa/settings.json", "file", b"{}")
 
     assert difference({file.path: known(file)}, (file,)) == Difference()
+
+
+@pytest.mark.parametrize(
+    ("now", "shown"),
+    [
+        (b"echo hi\n\0\ntouch made\n", ["+\\x00", "+touch made"]),
+        (b"caf\xe9 \xff\n", ["+caf\\xe9 \\xff"]),
+        (bytes(range(256)), ["not text"]),
+    ],
+)
+def test_a_null_byte_hides_nothing_and_a_picture_is_no_text(now: bytes, shown: list[str]) -> None:
+    before = ConfigurationFile("check.sh", "file", b"echo hi\n")
+
+    text = difference({before.path: known(before)}, (ConfigurationFile("check.sh", "file", now),)).diff
+
+    assert [line for line in shown if line not in text] == []

@@ -6,6 +6,7 @@ so that `git stash pop` finds it in its way.
 """
 
 import re
+import shlex
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
@@ -33,7 +34,7 @@ _MOVING = frozenset("checkout switch merge rebase reset".split())  # noqa: SIM90
 _LETTERS = re.compile("-[a-z]+")
 _MESSAGE = re.compile("-[a-z]*m")  # which the next word is
 _MOST_NAMED = 5
-_STASH = "git stash push"  # of the remedy for a stash
+_PLACES = (".", ":/")
 
 
 async def held_by(call: JudgedCall, ask: AskHeld, ask_stashed: AskStashed) -> HeldFiles | None:
@@ -46,9 +47,10 @@ async def held_by(call: JudgedCall, ask: AskHeld, ask_stashed: AskStashed) -> He
     stashes = [untracked for words in call.reach.commands if (untracked := _stashes(words)) is not None]
     if stashes:
         return await ask_stashed(untracked=any(stashes))
-    if not any(map(_discards, call.reach.commands)) or (held := await ask_stashed(untracked=False)) is None:
+    discarding = next(filter(_discards, call.reach.commands), None)
+    if discarding is None or (held := await ask_stashed(untracked=False)) is None:
         return None
-    return msgspec.structs.replace(held, remedy=f"git checkout{held.remedy.removeprefix(_STASH)}")
+    return msgspec.structs.replace(held, remedy=_leaving(held.without, discarding))
 
 
 def explained(held: HeldFiles) -> str:
@@ -75,8 +77,22 @@ def _discards(words: Words) -> bool:
     if words[:2] not in (("git", "checkout"), ("git", "restore")):
         return False
     places = [word for word in words[2:] if word is not None and not word.startswith("-")]
-    is_of_index = words[1] == "restore" and "--staged" in words and "--worktree" not in words
-    return places in (["."], [":/"]) and not is_of_index
+    is_of_index = words[1] == "restore" and _has(words, "--staged", "S") and not _has(words, "--worktree", "W")
+    return len(places) == 1 and places[0] in _PLACES and not is_of_index
+
+
+def _has(words: Words, option: str, letter: str) -> bool:
+    letters = (word for word in words if word and re.fullmatch("-[A-Za-z]+", word))
+    return option in words or any(letter in word for word in letters)
+
+
+def _leaving(without: Sequence[str], words: Words) -> str:
+    """The same command of git without some paths; empty if not all of its words are known."""
+    known = [word for word in words if word is not None and word != "--"]
+    if None in words or len(words) - len(known) > 1:
+        return ""
+    options, (place,) = [word for word in known if word not in _PLACES], [word for word in known if word in _PLACES]
+    return shlex.join((*options, "--", place, *without))
 
 
 def _revisions(words: Words) -> Iterator[str]:

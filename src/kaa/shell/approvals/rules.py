@@ -109,14 +109,21 @@ class Rule(msgspec.Struct, frozen=True):
 
     def matches_path(self, path: str, root: str) -> bool:
         """Whether its glob matches an absolute path. `root`: where relative globs start."""
-        return not self.pattern or _glob(_full(self.pattern, root)).matches(path.lstrip("/"))
+        try:
+            return not self.pattern or _glob(_full(self.pattern, root)).matches(path.lstrip("/"))
+        except SearchError:  # too much, together with this root
+            return False
 
     def forbids_path(self, path: str, root: str) -> bool:
-        """The same for a deny rule, which also holds for the directory itself and for other spellings."""
+        """The same for a deny rule, which also holds for a directory, what is below it, and other spellings."""
         if not self.pattern:
             return True
         pattern = confusable(_full(self.pattern, root))
-        globs = (_glob(one) for one in (pattern, pattern.removesuffix("/**") or pattern))
+        try:
+            top = pattern.removesuffix("/**") or pattern
+            globs = [_glob(one) for one in (pattern, top, f"{top.rstrip('/')}/**")]
+        except SearchError:  # as above
+            return True
         return any(glob.matches(confusable(path).lstrip("/")) for glob in globs)
 
     def forbids_words(self, words: Words) -> RuleMatch:
@@ -226,7 +233,7 @@ def _escaped(path: str) -> str:
     return re.sub(r"([\\*?\[{},])", r"\\\1", path)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _glob(full: str) -> Glob:
     return compile_glob("/" + full.lstrip("/"))
 

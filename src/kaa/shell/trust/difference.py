@@ -18,6 +18,9 @@ _MAX_COMPARED_LINES = 2_000
 _MAX_COMPARED_CHARACTERS = 1024 * 1024
 _MAX_COMPARED_LINES_OF_ALL = 40_000
 _LEAST_LINES = 20
+# The bytes that text has none of, and how much of a file is others where it is text.
+_OF_NO_TEXT = bytes({*range(32), 127} - set(b"\t\n\r\f\v\x1b"))
+_LEAST_TEXT = 0.95
 
 
 class KnownFile(msgspec.Struct, rename="camel", frozen=True):
@@ -196,5 +199,10 @@ def _text(file: ConfigurationFile) -> str | None:
 
 
 def _shown_text(file: ConfigurationFile) -> str | None:
-    """The content with what is no UTF-8 as escapes; None if it has null bytes, as programs and pictures have."""
-    return None if b"\0" in file.data else file.data.decode("utf-8", "backslashreplace")
+    """The content with null bytes and what is no UTF-8 as escapes; None if it is no text, as programs and pictures.
+
+    A null byte alone hides nothing: shells and JavaScript pass over it.
+    """
+    if len(file.data.translate(None, _OF_NO_TEXT)) < len(file.data) * _LEAST_TEXT:
+        return None
+    return file.data.decode("utf-8", "backslashreplace").replace("\0", "\\x00")
