@@ -33,6 +33,17 @@ def test_in_the_mode_step_a_call_is_run_or_skipped_or_the_run_stops() -> None:
     assert AllowByAuto() in labelled_answers(structs.replace(question, auto=True), lasting=False).values()
 
 
+def test_no_label_says_once_of_what_lasts_for_the_session() -> None:
+    opens = (Escalation("whole network"),)
+    question = Approval("curl x", "1", "bash", "command", {"command": "curl x"}, escalations=opens, lasting=True)
+
+    answers = labelled_answers(question, lasting=False)
+    step = labelled_answers(structs.replace(question, stepping=True), lasting=False)
+
+    assert answers == {"Allow for this session": AllowForSession(), "Deny": Deny(), "Deny and stop": Abort()}
+    assert list(step) == ["Run, with this permission for the session", "Skip", "Stop the run"]
+
+
 def test_files_that_kaa_writes_are_no_call_to_allow() -> None:
     question = Approval("write a", "1", "bash", "write", {"a": "+1 x"}, escalations=(Escalation("file", "a"),))
 

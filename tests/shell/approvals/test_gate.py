@@ -1859,12 +1859,13 @@ class TestWhereHostsCannotBeToldApart:
         return stage
 
     def test_a_yes_permits_the_whole_network_and_says_so(self) -> None:
-        stage = self.stage(AllowOnce())
+        stage = self.stage(AllowForSession())
 
         stage.commands("pip install x", "curl https://example.com")
 
         [question] = stage.person.questions
         assert not question.only_connects
+        assert (question.lasting, question.suggestion) == (True, None)
         assert question.permits == (
             "A yes lets commands use this machine's whole network for this session, also its private part: the sandbox"
             " cannot permit single hosts on this machine.",
@@ -1872,6 +1873,16 @@ class TestWhereHostsCannotBeToldApart:
         assert stage.sandbox.has_network
         assert stage.sandbox.hosts == []
         assert [command for command, _ in stage.ran] == ["pip install x", "curl https://example.com"]
+
+    def test_the_network_stays_open_where_the_call_itself_is_asked_about_too(self) -> None:
+        stage = Stage(AllowForSession(), policy="ask")
+        stage.sandbox.tells_hosts_apart = False
+
+        stage.commands("curl -X POST https://example.com")
+
+        [question] = stage.person.questions
+        assert (question.lasting, question.suggestion) == (True, None)
+        assert stage.sandbox.has_network
 
     def test_without_anybody_to_ask_a_command_runs_without_the_network(self) -> None:
         stage = self.stage(headless=True)

@@ -264,7 +264,7 @@ def _labelled(question: AnyQuestion) -> Mapping[str, Answer]:
     match question:
         case Approval(stepping=True):
             return {
-                "Run": AllowOnce(),
+                "Run, with this permission for the session" if question.lasting else "Run": AllowOnce(),
                 **({"Run, and the next ones without waiting (auto)": AllowByAuto()} if question.auto else {}),
                 "Skip": Deny(),
                 "Stop the run": Abort(),

@@ -558,7 +558,8 @@ class Gate:
                 reasons=(*verdict.reasons, *wording.made_executable(call)),
                 warning=verdict.warning,
                 escalations=escalations,
-                suggestion=verdict.suggestion if rules_count else None,
+                lasting=(lasts := any(one.kind not in ("outside", "network") for one in escalations)),
+                suggestion=verdict.suggestion if rules_count and not lasts else None,
                 auto=self._policy() in ("ask", "step")
                 and call.is_held
                 and isinstance(self._judge(call, "auto"), Allowed),
@@ -567,8 +568,7 @@ class Gate:
                 loses_outside=bool(call.losses or call.restorable) and self._outside.loss(call) is not None,
                 server=call.server,
             )
-            answer = await self._ask(call, question, rules_count=rules_count)
-            if isinstance(answer, Denied):
+            if isinstance(answer := await self._ask(call, question, rules_count=rules_count), Denied):
                 return answer
             once = tuple(one.what for one in escalations if one.kind == "network" and not answer.lasting)
             try:

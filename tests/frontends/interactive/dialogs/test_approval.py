@@ -261,6 +261,15 @@ def test_what_lasts_is_not_offered_for_once() -> None:
     assert asked.answers == [AllowForSession()]
 
 
+def test_a_step_that_permits_more_than_itself_says_so() -> None:
+    asked = Asked(suggestion=None, stepping=True, lasting=True, escalations=(Escalation("whole network"),))
+
+    assert "Run it, with this permission for the session (y)" in asked.text
+    asked.letter("y")
+
+    assert asked.answers == [AllowOnce()]
+
+
 def test_hosts_are_named_once() -> None:
     hosts = ("pypi.org", "files.pythonhosted.org")
     asked = Asked(only_connects=True, escalations=tuple(Escalation("network", host) for host in hosts), suggestion=None)

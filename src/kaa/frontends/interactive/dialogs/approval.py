@@ -49,8 +49,9 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
                 DialogChoice("p", "I made this: put it back", self._once_read(lambda: self._answer(PutBack()))),
             ]
         if self.request.stepping:
-            choices = [DialogChoice("y", "Run it", self._once_read(lambda: self._answer(AllowOnce())))]
-        if self.request.lasting:
+            run = "Run it, with this permission for the session" if self.request.lasting else "Run it"
+            choices = [DialogChoice("y", run, self._once_read(lambda: self._answer(AllowOnce())))]
+        elif self.request.lasting:
             choices = [
                 DialogChoice("y", "Yes, for this session", self._once_read(lambda: self._answer(AllowForSession())))
             ]
