@@ -8,6 +8,7 @@ from kaa.mcp.errors import ServerGoneError
 from kaa.shell.home import Home
 from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.outside_programs import file_named_outside
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.starting import start_program
@@ -46,7 +47,7 @@ class Desk:
     def named(self, *words: str) -> list[str]:
         server = self.server(*words)
         assert code_of(server, self.place) == {}
-        found = filter(None, [file_named_outside(CommandLine.of(server, self.place), self.place)])
+        found = filter(None, [file_named_outside(CommandLine.of(server, self.place), self.place, OutsideFolders())])
         return [path.removeprefix(f"{self.home}/dev/") for path in found]
 
 

@@ -453,8 +453,11 @@ def test_a_name_that_is_not_utf_8_is_refused_with_what_to_do(land: Land, target:
         land.code("python3 tools/server.py")
 
 
-def test_too_much_code_is_refused_with_what_to_do(land: Land, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kaa.shell.mcp.code._MAX_FILES", 2)
+@pytest.mark.parametrize("limit", ["_MAX_FILES", "_MAX_ENTRIES"])
+def test_too_much_code_is_refused_with_what_to_do(land: Land, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(f"kaa.shell.mcp.code.{limit}", 2)
+    for number in range(3):
+        (land.project / f"tools/{number}.csv").write_text("")
 
     with pytest.raises(TooMuchCodeError, match="directory with its own manifest"):
         land.code("python3 tools/server.py")

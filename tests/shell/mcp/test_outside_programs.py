@@ -1,17 +1,18 @@
 """What programs outside of a project load of it is known: editable installs, linked packages, what scripts name."""
 
-import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from kaa.shell.home import Home
-from kaa.shell.mcp import outside_programs
+from kaa.shell.mcp import outside_folders
 from kaa.shell.mcp.code import FILES, FOLDER, code_of, differences
-from kaa.shell.mcp.code_files import is_program
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.outside_programs import file_named_outside
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -59,7 +60,7 @@ class Machine:
     def file(self, command: str) -> str:
         """A file with code that the texts of a command line name, whether it is there or not."""
         server, place = self._configured(command)
-        return file_named_outside(CommandLine.of(server, place), place)
+        return file_named_outside(CommandLine.of(server, place), place, OutsideFolders())
 
     def _configured(
         self, command: str, cwd: str = "", env: Mapping[str, str] | None = None
@@ -613,15 +614,79 @@ def test_folders_of_the_system_are_no_code_of_a_script(
     machine.write(folder / "tool.py", f"exec(open('{machine.project}/{SCRIPT}').read())\n")
     machine.install({"tools/server.py": f"import os\nos.listdir('{folder}')\n"})
     if is_of_system:
-        monkeypatch.setattr(outside_programs, "_OF_SYSTEM", (str(folder),))
+        monkeypatch.setattr(outside_folders, "_OF_SYSTEM", (str(folder),))
 
     assert bool(machine.code(f"python3 {machine.home}/tools/server.py")) is not is_of_system
 
 
-def test_a_file_that_is_gone_is_no_program(tmp_path: Path) -> None:
-    (tmp_path / "gone").write_text("")
-    with os.scandir(tmp_path) as found:
-        [entry] = found
-    (tmp_path / "gone").unlink()
+_OF_MANY = (
+    "'/etc/hosts', '/etc/passwd', '/tmp', '/var/tmp', '/', '/proc', '/proc/self', '/usr/share', '/var/lib', '/sys'"
+)
 
-    assert not is_program(entry)
+
+class Listings:
+    """Notes which folders this process lists while `noting`. A hook cannot be taken away again."""
+
+    def __init__(self) -> None:
+        self._noted: list[str] | None = None
+        sys.addaudithook(self._note)
+
+    @contextmanager
+    def noting(self) -> Iterator[list[str]]:
+        self._noted = noted = list[str]()
+        try:
+            yield noted
+        finally:
+            self._noted = None
+
+    def _note(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self._noted is not None and event in ("os.scandir", "os.listdir"):
+            self._noted.append(str(arguments[0]))
+
+
+@pytest.fixture(scope="module")
+def listings() -> Listings:
+    return Listings()
+
+
+@pytest.mark.parametrize(
+    "command", ["python3 HOME/own/server.py", "python3 acme/src/acme_mcp/server.py HOME/own/server.py"]
+)
+def test_folders_of_the_system_that_a_text_names_are_not_searched_and_others_once(
+    machine: Machine, listings: Listings, command: str
+) -> None:
+    machine.install(
+        {
+            "own/server.py": f"import lib\nP = {_OF_MANY}\nroot + '/' + name, root + '/tmp', 'HOME/own/lib'",
+            "own/package.json": "{}",
+            "own/lib/one.py": f"PLACES = {_OF_MANY}, 'HOME/own/lib'",
+            "own/lib/two.py": "from lib import one",
+            "own/start": "#!/bin/sh\ncat /etc/passwd",
+        }
+    )
+
+    with listings.noting() as listed:
+        machine.code(command)
+
+    own = [str(machine.home / one) for one in ("own", "own/lib", ".config")]
+    assert [listed.count(one) for one in own] == [1, 1, 1]
+    ours = tuple(map(str, (machine.home, machine.project, *machine.home.parents[:1])))
+    of_python = re.compile(r"/usr(/local)?(/lib.*)?|/lib.*")
+    assert not [one for one in listed if not one.startswith(ours) and not of_python.fullmatch(one)]
+
+
+def test_code_beside_a_text_that_names_folders_of_the_system_is_still_read(machine: Machine) -> None:
+    loads = "exec(open('PROJECT/acme/index.js').read())"
+    machine.install({"own/server.py": f"PLACES = {_OF_MANY}", "own/pyproject.toml": "", "own/lib/settings.py": loads})
+
+    assert machine.notices("python3 HOME/own/server.py", SCRIPT)
+
+
+def test_manifests_that_cannot_be_read_are_passed_by(machine: Machine) -> None:
+    loads = "exec(open('PROJECT/acme/index.js').read())"
+    machine.install({"own/server.py": loads, "own/pyproject.toml": '[x]\na = {path = "../dep"}'})
+    (machine.project / "acme/pyproject.toml").symlink_to("pyproject.toml")
+    (machine.home / "dep/go.mod").mkdir(parents=True)
+    (machine.home / "dep/package.json").symlink_to("package.json")
+
+    assert machine.notices("python3 HOME/own/server.py", SCRIPT)

@@ -7,6 +7,7 @@ import pytest
 
 from kaa.mcp.errors import ServerGoneError
 from kaa.shell.home import Home
+from kaa.shell.mcp import outside_folders
 from kaa.shell.mcp.code import UnknownCodeError
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.describing import described
@@ -67,3 +68,23 @@ def test_what_is_refused_whatever_the_user_says_is_not_asked_about(tmp_path: Pat
     told = described(server, place)
     assert ("It runs without a sandbox, with your rights." in told) is not sandbox
     assert ("In its own sandbox" in told) is sandbox
+
+
+@in_loop
+async def test_a_server_starts_where_its_folder_has_too_many_files_and_kaa_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outside_folders, "_MAX_OF_FOLDER", 3)
+    _install(tmp_path / "own/start.sh", "started")
+    (tmp_path / "project").mkdir()
+    for number in range(5):
+        (tmp_path / f"own/{number}.txt").write_text("")
+    environ, told, log = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, list[str](), list[str]()
+    place = Place(Home(tmp_path / "kaa"), environ, str(tmp_path / "project"), SandboxOptions, told.append)
+    entry = ServerEntry(command=f"{tmp_path}/own/start.sh", sandbox=False)
+
+    process = await start_program(ConfiguredServer("one", entry, Source("/file", "user"), "d"), place, log.append, {})
+
+    assert await process.wait() == "it exited with code 3: started"
+    assert f"MCP server one: kaa did not look at all of {tmp_path}/own" in told[0]
+    assert log[0] in told[0]

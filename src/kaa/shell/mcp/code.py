@@ -30,6 +30,7 @@ from kaa.shell.mcp.imported import can_be_imported, is_installed
 from kaa.shell.mcp.installed import INSTALLED, PACKAGES, fingerprint
 from kaa.shell.mcp.mentioned import mentioned
 from kaa.shell.mcp.named_code import MANIFESTS, has_program_outside, named_code
+from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.outside_programs import Loaded, loaded_by_programs
 from kaa.shell.mcp.outside_texts import without_comments
 from kaa.shell.mcp.place import CommandLine, Place
@@ -49,6 +50,7 @@ MAX_BYTES = 512 * 1024 * 1024
 
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")  # as Python decodes other bytes
 _MAX_FILES = 20_000
+_MAX_ENTRIES = 200_000  # of the folders with code, data included
 _MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
 _MAX_STARTING_BYTES = 1024 * 1024  # of a file that is searched for what it starts
 _MAX_NAMED = 40  # files of code that was never approved
@@ -71,12 +73,13 @@ class TooMuchCodeError(UnknownCodeError):
     """There is too much of it."""
 
 
-def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
+def code_of(server: ConfiguredServer, place: Place, folders: OutsideFolders | None = None) -> dict[str, str]:
     """The code that a server executes and commands can write: digests of files and folders, by path. Blocks.
 
     Args:
         server: the server.
         place: where it runs.
+        folders: lists those outside; None makes a list of its own.
 
     Raises:
         VariableError: the command line needs a variable that it may not have.
@@ -84,16 +87,17 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
         OSError: a file cannot be read.
     """
     place = place.seen_by(server)
+    folders = OutsideFolders() if folders is None else folders
     line = CommandLine.of(server, place)
     base = os.path.realpath(line.base(place.project))
     if not line.cwd:  # it starts in the directory only if its code lies there
         named = list(named_code(line, place, starts_there=not has_program_outside(line, place)))
-        loaded = loaded_by_programs(line, place, starts_there=False)
+        loaded = loaded_by_programs(line, place, folders, starts_there=False)
         if not place.has_some((*named, *loaded.paths), base):
             code = _code(line, named, loaded, place)
             if not place.has_some(code, base):
                 return code
-    named, loaded = list(named_code(line, place)), loaded_by_programs(line, place)
+    named, loaded = list(named_code(line, place)), loaded_by_programs(line, place, folders)
     starts_python = (named and imports_from_directory(line.words)) or ((named or loaded.paths) and loaded.imports)
     imports = starts_python and place.commands_can_write(base)
     return _code(line, named, loaded, place, files_of=base if imports else "")
@@ -196,6 +200,7 @@ class _Code:
         self._found: dict[str, str] = {}
         self._bytes = 0
         self._searched = 0
+        self._entries = 0
         self._unread: list[str] = []  # code whose text may mention further folders
         self._manifests = Manifests()
         self._referred: set[str] = set()  # what these refer to, as far as it was looked at
@@ -318,6 +323,7 @@ class _Code:
                 self._add_package(current)
                 continue
             for entry in entries(current):
+                self._count_entry(entry.path)
                 if entry.is_symlink():
                     self._add_link(entry.path)
                 elif entry.is_dir():
@@ -328,10 +334,22 @@ class _Code:
                 elif entry.is_file() and is_code(entry):
                     self._add_file(entry.path)
 
+    def _count_entry(self, path: str) -> None:
+        self._entries += 1
+        if self._entries > _MAX_ENTRIES:
+            raise TooMuchCodeError(
+                f"it executes code of a directory that commands can write, and with {path} this has more than"
+                f" {_MAX_ENTRIES:,} files. Keep its code in a directory with its own manifest (such as package.json or"
+                " pyproject.toml), or outside of the project"
+            )
+
     def _add_link(self, path: str) -> None:
         if path in self._found:
             return
-        self._found[path] = link_text(os.readlink(path))
+        try:
+            self._found[path] = link_text(os.readlink(path))
+        except OSError:  # it is gone meanwhile
+            return
         real = os.path.realpath(path)
         if self._place.commands_can_write(real) and os.path.exists(real) and not self._is_installed(real):
             if os.path.isdir(real):

@@ -54,7 +54,7 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 def is_code(entry: os.DirEntry[str]) -> bool:
     """Whether a file beside code may be code."""
     is_data = is_data_file(entry.name) and LISTS_OF_PACKAGES.fullmatch(entry.name) is None
-    return not is_data or bool(entry.stat().st_mode & stat.S_IXUSR)
+    return not is_data or _is_executable(entry)
 
 
 def is_data_file(path: str) -> bool:
@@ -71,13 +71,9 @@ def is_program(entry: os.DirEntry[str]) -> bool:
     """Whether an entry is a file that others may start or load by its name."""
     if has_name_of_program(entry.name):
         return not entry.name.endswith(".json")
-    try:
-        if not entry.is_file():
-            return False
-        is_executable = bool(entry.stat().st_mode & stat.S_IXUSR)
-    except OSError:  # it is gone, or a link in a circle
+    if not is_file(entry):
         return False
-    return is_executable or ("." not in entry.name and _is_script(entry.path))
+    return _is_executable(entry) or ("." not in entry.name and _is_script(entry.path))
 
 
 def has_code(folder: str) -> bool:
@@ -85,6 +81,14 @@ def has_code(folder: str) -> bool:
     near = _nearest(folder)
     below = (entry for one in near if one.is_dir(follow_symlinks=False) for entry in _nearest(one.path))
     return any(has_name_of_program(entry.name) or is_program(entry) for found in (near, below) for entry in found)
+
+
+def _is_executable(entry: os.DirEntry[str]) -> bool:
+    """Whether a file has the mode of a program; not if it is gone meanwhile."""
+    try:
+        return bool(entry.stat().st_mode & stat.S_IXUSR)
+    except OSError:
+        return False
 
 
 def _nearest(folder: str) -> list[os.DirEntry[str]]:

@@ -38,7 +38,10 @@ def mentioned(folder: str, known: Collection[str], files: Collection[str]) -> It
     words = sorted({*names, *modules}, key=len, reverse=True)  # `x.py` before `x`
     mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in words))
     for path in files:
-        text, found = text_of(path), set[str]()
+        try:
+            text, found = text_of(path), set[str]()
+        except OSError:  # it is gone meanwhile
+            continue
         for one in mention.finditer(text):
             word = os.fsdecode(one[0])
             if word in names and _is_meant(names[word], text, one):

@@ -36,6 +36,7 @@ _IMPORTS = re.compile(r"\b(?:from|import|require|use|load)\s+$")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".lua")  # that programs add to what they load
 _WORD = re.compile(r"(?:[\w.@+~$/{}?*\[\]-]|\\.)+")  # of a shell
 _MAX_PATTERNS, _MAX_MATCHES = 100, 200
+_MAX_STARS = 3  # parts of a pattern that mean any name: each can multiply the folders that are listed
 _MAX_BEFORE = 60  # characters
 _MAX_MANIFEST_BYTES = 64 * 1024
 _MAX_SEARCHED = 300  # folders that no text names
@@ -162,7 +163,10 @@ class _Naming:
             yield from self._below(one, (*self._folders, *others))
         for folder in whole:
             for path in filter(os.path.isfile, (os.path.join(folder, name) for name in MANIFESTS)):
-                text = Text(path, os.fsdecode(text_of(path, _MAX_MANIFEST_BYTES)))
+                try:
+                    text = Text(path, os.fsdecode(text_of(path, _MAX_MANIFEST_BYTES)))
+                except OSError:  # it cannot be read, or is gone meanwhile
+                    continue
                 yield from self._below(self._read(text, _MAX_PARTS), [folder])
 
     def _meant_by_patterns(self, content: str) -> Iterator[str]:
@@ -173,7 +177,8 @@ class _Naming:
             for folder in self._folders:
                 _, is_behind, below = pattern.partition(f"{os.path.basename(folder)}/")
                 below = below if is_behind else pattern
-                if has_magic(below) and not below.startswith(("/", "~", "$")):
+                stars = sum(map(has_magic, below.split("/")))
+                if 0 < stars <= _MAX_STARS and not below.startswith(("/", "~", "$")):
                     yield from islice(iglob(os.path.join(escape(folder), below)), _MAX_MATCHES)
 
     def _others(self) -> list[str]:

@@ -6,21 +6,24 @@ Most people start a server so that they develop: from an environment of its own 
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from glob import escape, glob
 from typing import NamedTuple
 
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs, is_program
-from kaa.host.python_environments import folders_of_environment, is_environment
+from kaa.host.python_environments import is_environment
 from kaa.host.regular_files import text_of
 from kaa.host.shims import is_shim, leads_to_shim
 from kaa.shell.mcp.builds import folder_that_is_built
+from kaa.shell.mcp.code_files import has_name_of_program
 from kaa.shell.mcp.compiled import loads_compiled
 from kaa.shell.mcp.deciding_files import chosen_versions
 from kaa.shell.mcp.executed_words import executed, is_container
 from kaa.shell.mcp.long_texts import around_names
 from kaa.shell.mcp.named_by_texts import files_in_texts, named_by_texts
 from kaa.shell.mcp.named_code import MANIFESTS, is_data, is_loaded_from, named_code
+from kaa.shell.mcp.outside_folders import OutsideFolders, is_of_system, may_be_package
 from kaa.shell.mcp.outside_texts import (
     PART,
     Text,
@@ -58,14 +61,8 @@ _IMPORTS_FROM = re.compile(
 _INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})  # nobody writes what is in there by hand
 _WRITTEN_BY_HAND = ("/usercustomize.py", "/sitecustomize.py")  # among these
 _INSTALLED_FOR_ALL = ("/usr/local",)  # where Python of Debian looks, besides its own place
-_OF_SYSTEM = ("/boot", "/dev", "/etc", "/lost+found", "/proc", "/run", "/sys", "/var/cache", "/var/log", "/var/run")
-_OF_EVERYBODY = frozenset(
-    (
-        *("/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/usr", "/usr/local", "/var", "/var/lib"),
-        *("/tmp", "/var/tmp"),  # noqa: S108 - the directories themselves
-    )
-)
 _OF_DISTRIBUTION = ("/bin", "/sbin", "/lib", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/usr/libexec")
+_OF_KERNEL = ("/proc", "/sys", "/dev")
 _ENVIRONMENTS = (".venv", "venv", ".pixi/envs/*")
 _ROOTS_OF_CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda")
 _ATTACHED = re.compile(r"^-[A-Za-z](?=[~/])")  # `make -C/home/me/server`
@@ -95,16 +92,19 @@ class Loaded(NamedTuple):
     imports: bool
 
 
-def loaded_by_programs(line: CommandLine, place: Place, *, starts_there: bool = True) -> Loaded:
+def loaded_by_programs(
+    line: CommandLine, place: Place, folders: OutsideFolders, *, starts_there: bool = True
+) -> Loaded:
     """What commands can write and programs outside load.
 
     Args:
         line: the command line.
         place: where it runs.
+        folders: lists those outside.
         starts_there: whether the server starts in the directory that its paths are relative to, so that programs obey
             what lies there.
     """
-    programs = _Programs(line, place, starts_there=starts_there)
+    programs = _Programs(line, place, folders, starts_there=starts_there)
     paths = list(programs.loaded())
     said = {name for text in programs.texts for name in PART.findall(text.content)}
     built = (folder_that_is_built(path, said) for path in paths)
@@ -114,13 +114,13 @@ def loaded_by_programs(line: CommandLine, place: Place, *, starts_there: bool = 
     return Loaded(paths, list(filter(None, dict.fromkeys(built))), compiled, imports)
 
 
-def file_named_outside(line: CommandLine, place: Place) -> str:
+def file_named_outside(line: CommandLine, place: Place, folders: OutsideFolders) -> str:
     """The path of a file with code, in a folder that commands can write, that scripts and settings outside name.
 
     Empty if there is none. Whether the file is there does not matter: what has no sandbox would execute what a command
-    puts there for a moment.
+    puts there for a moment. Arguments as for `loaded_by_programs`.
     """
-    programs = _Programs(line, place, starts_there=False)
+    programs = _Programs(line, place, folders, starts_there=False)
     for _ in programs.loaded():
         pass
     return next(files_in_texts(programs.texts, place, line.base(place.project)), "")
@@ -132,15 +132,17 @@ class _Programs:
     Args:
         line: the command line.
         place: where it runs.
+        folders: lists those outside.
         starts_there: see `loaded_by_programs`.
 
     Attributes:
         texts: the scripts and settings that were read.
     """
 
-    def __init__(self, line: CommandLine, place: Place, *, starts_there: bool) -> None:
+    def __init__(self, line: CommandLine, place: Place, folders: OutsideFolders, *, starts_there: bool) -> None:
         self._line = line
         self._place = place
+        self._outside = folders
         self._starts_there = starts_there
         self._base = line.base(place.project)
         self._home = os.path.realpath(place.user_home)
@@ -152,6 +154,7 @@ class _Programs:
         self._seen: set[str] = set()
         self._led: set[str] = set()  # paths whose way was looked at
         self._had_around: set[str] = set()  # folders
+        self._looked_for: set[str] = set()  # files of homes that programs obey
         self.texts: list[Text] = []
         self._given = [*line.words[1:], *line.variables.values()]  # what programs get, or find by links
         self._folders: dict[str, None] = {}  # that are executed, such as that of `npm --prefix`
@@ -159,7 +162,6 @@ class _Programs:
         self._homes = tuple(dict.fromkeys(map(os.path.realpath, homes)))
         self._packages: dict[str, None] = {}  # all of which may be loaded
         self._is_of_package = False  # what is read now
-        self._outside: dict[str, tuple[str, ...]] = {}  # folders that environments import from
 
     def loaded(self) -> Iterator[str]:
         words, (first, *others) = self._line.words, self._line.words
@@ -177,7 +179,7 @@ class _Programs:
                     self._packages[os.path.realpath(os.path.join(self._base, self._expanded(part)))] = None
         if any(_CONDA.fullmatch(os.path.basename(word)) for word in words):
             for environment in self._environments_of_conda(set(others)):
-                yield from self._written(self._outside_of(environment))
+                yield from self._written(self._outside.imported_by(environment))
         for name, value in self._line.variables.items():
             for part in filter(is_path, dict.fromkeys((value, *_SEPARATORS.split(value)))):
                 yield from self._of_word(part, is_executed=False)
@@ -198,15 +200,17 @@ class _Programs:
 
         With each comes whether nothing is known of it but that it lies in a package.
         """
-        known: set[str] = set()
+        entered, known = set[str](), set[str]()
         while self._folders or self._packages:
             if self._folders:
                 folder, _ = self._folders.popitem()
-                yield from ((path, False) for path in code_in(folder) if self._is_of_user(folder))
+                if folder not in entered and self._is_of_user(folder):
+                    yield from ((path, False) for path in code_in(folder, self._outside))
+                entered.add(folder)
             else:
                 folder, _ = self._packages.popitem()
                 if folder not in known and self._is_of_user(folder):
-                    yield from ((path, True) for path in code_of_package(folder))
+                    yield from ((path, True) for path in code_of_package(folder, self._outside))
                 known.add(folder)
 
     def _of_word(self, word: str, *, is_executed: bool = True) -> Iterator[str]:
@@ -246,7 +250,7 @@ class _Programs:
 
     def _of_program(self, path: str) -> Iterator[str]:
         """What a program, or a script for one, loads. It lies outside."""
-        if path in self._seen or len(self._seen) >= _MAX_PROGRAMS or not os.path.isfile(path):
+        if path in self._seen or len(self._seen) >= _MAX_PROGRAMS or not self._may_be_program(path):
             return
         self._seen.add(path)
         if self._starts_there and is_shim(path):
@@ -268,17 +272,34 @@ class _Programs:
             yield from self._around(os.path.dirname(places[-1]))
             is_written_by_hand = places[-1].endswith(_WRITTEN_BY_HAND)
             if is_written_by_hand or _INSTALLED.isdisjoint(places[-1].split("/")):
-                first, _, _ = text.partition("\n")  # which may be no comment
-                yield from self._started(f"{first}\n{without_comments(places[-1], text)}")
-                if len(text) >= _MAX_SCRIPT_BYTES // 4:  # of characters with up to four bytes
-                    text += "\n" + around_names(places[-1], len(os.fsencode(text)), self._projects)
-                yield from self._named_in_pieces(places[-1], text)
-                if self._is_of_user(os.path.dirname(places[-1])):
-                    self._packages[package_around(places[-1], text, self._is_of_user)] = None
+                yield from self._of_script(places[-1], text)
+
+    def _may_be_program(self, path: str) -> bool:
+        """Whether a file may be one, and no list of the system, such as `/etc/passwd`: these name folders of all users.
+
+        Some files of the kernel wait for whoever reads them.
+        """
+        real = os.path.realpath(path)
+        if not is_of_system(real, self._home):
+            return os.path.isfile(path)
+        is_kept = os.path.isfile(path) and not is_below(real, _OF_KERNEL)
+        return is_kept and (has_name_of_program(real) or os.access(real, os.X_OK))
+
+    def _of_script(self, path: str, text: str) -> Iterator[str]:
+        """What a script that somebody wrote by hand starts and names, and what lies around it."""
+        first, _, _ = text.partition("\n")  # which may be no comment
+        yield from self._started(f"{first}\n{without_comments(path, text)}")
+        if is_of_system(path, self._home):
+            return
+        if len(text) >= _MAX_SCRIPT_BYTES // 4:  # of characters with up to four bytes
+            text += "\n" + around_names(path, len(os.fsencode(text)), self._projects)
+        yield from self._named_in_pieces(path, text)
+        if self._is_of_user(os.path.dirname(path)):
+            self._packages[package_around(path, text, self._is_of_user)] = None
 
     def _started(self, text: str) -> Iterator[str]:
         """What the files of the home load that the programs obey which a text starts."""
-        for path in startup_files(text, self._homes):
+        for path in startup_files(text, self._homes, self._looked_for):
             yield from self._leading(path)
 
     def _chosen_versions(self) -> Iterator[str]:
@@ -286,7 +307,8 @@ class _Programs:
         folder = os.path.realpath(self._base)
         while self._is_written(folder):
             for path in chosen_versions(folder):
-                self.texts.append(Text(path, os.fsdecode(text_of(path, _MAX_SCRIPT_BYTES))))
+                with suppress(OSError):  # it is gone meanwhile
+                    self.texts.append(Text(path, os.fsdecode(text_of(path, _MAX_SCRIPT_BYTES))))
                 yield path
             folder = os.path.dirname(folder)
 
@@ -298,23 +320,17 @@ class _Programs:
             yield from self._of_program(word) if "/" in word else self._of_word(word)
         for one in trail(path):
             if is_environment(environment := os.path.dirname(os.path.dirname(one))):
-                yield from self._written(self._outside_of(environment))
-
-    def _outside_of(self, environment: str) -> tuple[str, ...]:
-        """Folders outside of an environment that its Python imports from. Most programs lead to the same ones."""
-        if environment not in self._outside:
-            self._outside[environment] = tuple(folders_of_environment(environment))
-        return self._outside[environment]
+                yield from self._written(self._outside.imported_by(environment))
 
     def _imported(self, pythons: list[str]) -> Iterator[str]:
         """The folders outside that a Python imports from."""
         for python in pythons:
             environment = os.path.dirname(os.path.dirname(python))
-            yield from self._outside_of(environment)
+            yield from self._outside.imported_by(environment)
             if _is_isolated(environment):
                 return
         for prefix in (*_INSTALLED_FOR_ALL, os.path.join(self._home, ".local")):
-            yield from self._outside_of(prefix)
+            yield from self._outside.imported_by(prefix)
 
     def _mentioned(self, script: str, text: str) -> Iterator[str]:
         """What the text of a script names."""
@@ -345,7 +361,7 @@ class _Programs:
         if sum(len(one.content) for one in self.texts) > _MAX_CHARACTERS:
             return
         self.texts.append(Text(path, without_comments(path, text), self._is_of_package))
-        for one, is_beside in self.texts[-1].named_outside(self._home):
+        for one, is_beside in self.texts[-1].named_outside(self._home, self._outside):
             real = os.path.realpath(one)
             if os.path.isfile(real):
                 yield from self._leading(one) if self._may_be_read(one) else ()
@@ -363,30 +379,42 @@ class _Programs:
         """Whether the code in a folder may be what the user wrote for a server, and commands cannot write it."""
         if self._is_written(folder) or is_below(self._home, (folder,)) or is_below(folder, _OF_DISTRIBUTION):
             return False
-        if not is_below(folder, (self._home,)) and not _is_own_folder(folder):
+        if not may_be_package(folder, self._home):
             return False
         is_of_programs = folder in map(os.path.realpath, self._entries)
         return not is_of_programs and _INSTALLED.isdisjoint(folder.split("/")) and not is_environment(folder)
 
     def _around(self, folder: str) -> Iterator[str]:
         """What the folder of a package, and those above it, load: environments, linked packages, path dependencies."""
-        if folder in self._had_around:
-            return
-        self._had_around.add(folder)
         manifests = Manifests()
-        while not (is_below(self._home, (folder,)) or is_below(folder, _OF_DISTRIBUTION) or folder == "/usr/local"):
+        while folder not in self._had_around and not self._is_end(folder):
+            self._had_around.add(folder)
             if os.path.basename(folder) == "node_modules":  # what links there lead to is loaded by those that name it
                 break
             for environment in (one for name in _ENVIRONMENTS for one in glob(f"{escape(folder)}/{name}")):
-                yield from self._written(self._outside_of(environment))
-            for link in _links(f"{folder}/node_modules"):
+                yield from self._written(self._outside.imported_by(environment))
+            for link in self._links(f"{folder}/node_modules"):
                 yield from self._package(os.path.realpath(link))
-            for path in (os.path.join(folder, name) for name in _names(folder)):
+            for path in (os.path.join(folder, name) for name in self._outside.names(folder)):
                 if os.path.isfile(path) and os.access(path, os.R_OK):
                     manifests.add(path)
             folder = os.path.dirname(folder)
         for path in sorted(manifests.referred(lambda _: True)):
             yield from self._package(path)
+
+    def _is_end(self, folder: str) -> bool:
+        """Whether nothing in a folder, and in those above it, belongs to a package."""
+        is_above = is_below(self._home, (folder,)) or folder == "/usr/local"
+        return is_above or is_below(folder, _OF_DISTRIBUTION) or is_of_system(folder, self._home)
+
+    def _links(self, packages: str) -> Iterator[str]:
+        """The links among packages of Node, also among those of a scope."""
+        for name in self._outside.names(packages):
+            path = os.path.join(packages, name)
+            if os.path.islink(path):
+                yield path
+            elif name.startswith("@"):
+                yield from filter(os.path.islink, (os.path.join(path, one) for one in self._outside.names(path)))
 
     def _package(self, path: str) -> Iterator[str]:
         """A folder or file that a package loads, by its manifest if it has one: what is around that counts, too."""
@@ -419,16 +447,6 @@ class _Programs:
         return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)
 
 
-def _is_own_folder(folder: str) -> bool:
-    """Whether a folder outside of the home is the user's, and not one of the system or for everybody's files."""
-    if folder in _OF_EVERYBODY or is_below(folder, _OF_SYSTEM):
-        return False
-    try:
-        return os.stat(folder).st_uid == os.geteuid()
-    except OSError:  # it is gone
-        return False
-
-
 def _is_isolated(environment: str) -> bool:
     """True for a virtual environment that imports from no other place."""
     try:
@@ -436,20 +454,3 @@ def _is_isolated(environment: str) -> bool:
     except OSError:  # it is none
         return False
     return re.search(rb"^include-system-site-packages\s*=\s*true", settings, re.MULTILINE) is None
-
-
-def _links(packages: str) -> Iterator[str]:
-    """The links among packages of Node, also among those of a scope."""
-    for name in _names(packages):
-        path = os.path.join(packages, name)
-        if os.path.islink(path):
-            yield path
-        elif name.startswith("@"):
-            yield from filter(os.path.islink, (os.path.join(path, one) for one in _names(path)))
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []

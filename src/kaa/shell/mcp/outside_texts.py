@@ -5,10 +5,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kaa.shell.mcp.code_files import entries, has_name_of_program, is_file, is_program
+from kaa.shell.mcp.code_files import has_name_of_program, is_file, is_program
 from kaa.shell.mcp.executed_words import is_interpreter
 from kaa.shell.mcp.installed import PACKAGES
 from kaa.shell.mcp.named_code import MANIFESTS
+from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.runners import package_of_runner
 from kaa.shell.mcp.shell_text import without_shell_comments
 
@@ -70,17 +71,21 @@ class Text(NamedTuple):
         """True unless it is one of a shell, or settings: names have quotes there."""
         return _LANGUAGES.fullmatch(self.path) is not None or _INTERPRETER.match(self.content) is not None
 
-    def named_outside(self, home: str) -> list[tuple[str, bool]]:
+    def named_outside(self, home: str, folders: OutsideFolders) -> list[tuple[str, bool]]:
         """Paths that names lead to, beside the text, in the home and in its `.config`, and whether they are beside it.
 
         A single name in the home is one of a file there.
+
+        Args:
+            home: the user's.
+            folders: lists these.
         """
         folder, names = os.path.dirname(self.path), list(map(str, PART.findall(self.content)))
         said = {one for name in names for one in (name, *name.split("."))}
-        beside = (one for one in _names(folder)[:_MAX_BESIDE] if {one, one.partition(".")[0]} & said)
+        beside = (one for one in folders.names(folder)[:_MAX_BESIDE] if {one, one.partition(".")[0]} & said)
         found = [(os.path.join(folder, one), True) for one in beside]
         for place in (folder, home, os.path.join(home, ".config")):
-            begins, is_beside = frozenset(_names(place)), place == folder
+            begins, is_beside = frozenset(folders.names(place)), place == folder
             runs = dict.fromkeys(tuple(names[at : at + MAX_DEEP]) for at, name in enumerate(names) if name in begins)
             paths = (walked(place, run) for run in runs)
             found += ((one, is_beside) for one, count in paths if count > 1 or is_beside or os.path.isfile(one))
@@ -158,12 +163,12 @@ def with_values(text: str) -> str:
     return filled(text)
 
 
-def code_in(folder: str) -> Iterator[str]:
+def code_in(folder: str, folders: OutsideFolders) -> Iterator[str]:
     """The code and manifests in a folder, and in the `src` in which tools look for it without being told."""
     pending, number = [folder], 0
     while pending and number < _MAX_FILES:
         current = pending.pop()
-        for entry in entries(current):
+        for entry in folders.entries(current):
             is_manifest = entry.name in MANIFESTS
             if is_file(entry) and (has_name_of_program(entry.name) or is_manifest) and number < _MAX_FILES:
                 number += 1
@@ -172,12 +177,12 @@ def code_in(folder: str) -> Iterator[str]:
                 pending.append(entry.path)
 
 
-def code_of_package(top: str) -> Iterator[str]:
+def code_of_package(top: str, folders: OutsideFolders) -> Iterator[str]:
     """The code and settings in a folder and in those below it, however its files find each other; nearest first."""
     pending, number = [(top, 0)], 0
     while pending and number < _MAX_OF_PACKAGE:
         current, depth = pending.pop(0)
-        for entry in entries(current):
+        for entry in folders.entries(current):
             if is_file(entry) and number < _MAX_OF_PACKAGE and (_is_read(entry.name) or is_program(entry)):
                 number += 1
                 yield entry.path
@@ -210,10 +215,3 @@ def _is_read(name: str) -> bool:
 def _holds_code(entry: os.DirEntry[str]) -> bool:
     is_left_out = entry.name.startswith(".") or _OTHERS.fullmatch(entry.name) is not None or entry.name in PACKAGES
     return not is_left_out and entry.is_dir(follow_symlinks=False)
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []

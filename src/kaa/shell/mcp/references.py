@@ -121,4 +121,8 @@ def _normalized(text: str) -> str:
 
 
 def _text(path: str) -> str:
-    return text_of(path).decode(errors="replace")
+    """The text of a manifest; empty if it cannot be read, or is gone meanwhile."""
+    try:
+        return text_of(path).decode(errors="replace")
+    except OSError:
+        return ""

@@ -23,6 +23,7 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.installed import INSTALLED
 from kaa.shell.mcp.named_code import named_places
+from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.outside_programs import file_named_outside
 from kaa.shell.mcp.own_folder import line_elsewhere, meant_names, must_leave, way_back
 from kaa.shell.mcp.own_home import variables_of_home, with_users_home
@@ -72,6 +73,10 @@ _CACHES = {
 _EXCHANGED = (
     "it was ended, because {} changed while it ran, and it could load that with what only it may have."
     " The next use compares its packages, and asks if they are others"
+)
+_LEFT_OUT = (
+    "kaa did not look at all of {} for code of projects that it loads: there are too many files, or that took too long."
+    " So nobody is asked when such code changes. Keep its script in a folder of its own, and name none in it that large"
 )
 _WRITTEN = (
     "it was ended, because commands can write {} since {} became a place to work in, and it could load that later."
@@ -173,11 +178,11 @@ async def start_program(
     """
     entry, place = server.entry, place.seen_by(server)
     try:
+        folders = OutsideFolders()
         line = CommandLine.of(server, place)
         base = line.base(place.project)
-        is_free = not entry.sandbox and not place.is_full_access()
-        if is_free:
-            await asyncio.to_thread(_refuse_writable, line, place, admitted)
+        if is_free := not entry.sandbox and not place.is_full_access():
+            await asyncio.to_thread(_refuse_writable, line, place, admitted, folders)
         leaves = must_leave(line, place, admitted, is_free=is_free)
         words, variables = line.words, line.variables
         if leaves:
@@ -220,8 +225,9 @@ async def start_program(
             in_place.open()
             copies.callback(in_place.close_from_thread)
             packages = await _watched(admitted, copies) if entry.sandbox and (variables or permissions.hosts) else None
-            if await asyncio.to_thread(code_of, server, place) != admitted:
+            if await asyncio.to_thread(code_of, server, place, folders) != admitted:
                 raise CodeChangedError
+            _tell_left_out(folders, server, place, log)
             shown = admitted if permissions.project != "none" else dict(admitted.items() - here.items())
             if shown and entry.sandbox:
                 rights = await asyncio.to_thread(_with_copies, rights, shown, place, copies)
@@ -258,6 +264,12 @@ async def _watched(code: Mapping[str, str], closing: ExitStack) -> "LivePackages
     closing.callback(packages.close_from_thread)
     await packages.open()
     return packages
+
+
+def _tell_left_out(folders: OutsideFolders, server: ConfiguredServer, place: Place, log: Callable[[str], None]) -> None:
+    if folders.left_out:
+        log(said := _LEFT_OUT.format(folders.left_out))
+        place.report(f"MCP server {server.name}: {said}")
 
 
 def _end_for(process: ServerProcess, reason: str, server: ConfiguredServer, place: Place) -> None:
@@ -300,23 +312,23 @@ def code_to_admit(server: ConfiguredServer, place: Place) -> Mapping[str, str]:
         UnknownCodeError: that cannot be known, or the server would be refused whatever the user said.
         OSError: something of it cannot be read.
     """
-    code = code_of(server, place)
+    code = code_of(server, place, folders := OutsideFolders())
     if not server.entry.sandbox and not place.is_full_access():
         try:
-            _refuse_writable(CommandLine.of(server, place), place, code)
+            _refuse_writable(CommandLine.of(server, place), place, code, folders)
         except ServerGoneError as error:
             raise UnknownCodeError(str(error)) from error
     return code
 
 
-def _refuse_writable(line: CommandLine, place: Place, admitted: Mapping[str, str]) -> None:
+def _refuse_writable(line: CommandLine, place: Place, admitted: Mapping[str, str], folders: OutsideFolders) -> None:
     """Refuse a program without a sandbox if it may execute what commands can write: they can still change it later.
 
     Raises:
         ServerGoneError: it may.
     """
     try:
-        written = next(iter(admitted), None) or writable_word(line, place) or file_named_outside(line, place)
+        written = next(iter(admitted), None) or writable_word(line, place) or file_named_outside(line, place, folders)
     except HiddenWordError as error:
         raise ServerGoneError(str(error)) from error
     if written:

@@ -84,19 +84,22 @@ _REPOSITORIES = frozenset({"repo", "recentrepo"})  # of `git maintenance` and th
 _OF_SSH = re.compile(r"\s*(?:\w*Command|Match|Include|\w*Provider)\b", re.IGNORECASE)
 
 
-def startup_files(text: str, homes: tuple[str, ...]) -> Iterator[str]:
+def startup_files(text: str, homes: tuple[str, ...], known: set[str]) -> Iterator[str]:
     """The files that programs obey which a text seems to start.
 
     Args:
         text: a command line, or a script with its first line. A name of a program counts wherever it is a word.
         homes: folders in which programs look for them.
+        known: those that were looked for already; these are added.
     """
     files = [file for name in dict.fromkeys(_NAME.findall(text)) for file in _FILES.get(name, ())]
     if _LOGS_IN.search(text):
         files += (*_OF_LOGIN, *_FILES["fish"])
     if _IS_INTERACTIVE.search(text):
         files += _OF_INTERACTIVE
-    for file in dict.fromkeys(files):
+    wanted = [file for file in dict.fromkeys(files) if file not in known]
+    known.update(wanted)
+    for file in wanted:
         for home in homes:
             yield from filter(os.path.isfile, sorted(glob(f"{escape(home)}/{file}", include_hidden=True)))
 
