@@ -148,6 +148,18 @@ for line in sys.stdin:
 """
 
 
+# It writes wherever its variables lead, and says what it found there.
+_KEEPING_SERVER = """
+import contextlib, os
+
+found = set()
+for place in {one for one in os.environ.values() if one.startswith("/") and os.path.isdir(one)}:
+    with contextlib.suppress(OSError):
+        found.update(one for one in os.listdir(place) if one.startswith("kept-"))
+        open(place + "/kept-VERSION", "w").close()
+""" + _SMALL_SERVER.replace('"VERSION"', '"VERSION found " + ",".join(sorted(found))')
+
+
 class TestDeveloping:
     @pytest.fixture(autouse=True)
     def _confined(self, kaa: Kaa, full_access: None) -> None:
@@ -169,6 +181,25 @@ class TestDeveloping:
         assert new.code == 1
         assert "`kaa mcp approve ours` shows and approves it" in new.out
         assert "ours works: second 1" in changed.out
+
+    def test_code_that_nobody_approved_sees_nothing_of_what_the_server_keeps_and_leaves_nothing(self, kaa: Kaa) -> None:
+        script = kaa.project / "server.py"
+        script.write_text(_KEEPING_SERVER.replace("VERSION", "first"))
+        kaa.run("mcp", "add", "ours", "--", str(Path(sys.executable).resolve()), "server.py")
+        assert kaa.run("mcp", "approve", "ours", "--yes").code == 0
+
+        said = []
+        for version in ("first", "first", "second", "second", "first"):
+            script.write_text(_KEEPING_SERVER.replace("VERSION", version))
+            said.append(kaa.run("mcp", "test", "ours").out)
+
+        assert [one.partition("ours works: ")[2].partition(" 1")[0] for one in said] == [
+            "first found",
+            "first found kept-first",
+            "second found",
+            "second found",
+            "first found kept-first",
+        ]
 
     @pytest.mark.parametrize(
         "more",

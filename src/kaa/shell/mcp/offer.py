@@ -33,6 +33,7 @@ class Offer:
 
     Attributes:
         code: what `executed` found at the last start.
+        is_code_approved: whether the user approved that, and it does not only do no more than a command.
         manifest: what it offered when it was last listed; None if that is not known.
         changes: how the tools changed that are held back, by name.
         fault: why it is not known what the user accepted, so that all tools are held back; empty if it is.
@@ -62,6 +63,7 @@ class Offer:
         self._declined = False
         self._declined_code: Mapping[str, str] = {}
         self.code: Mapping[str, str] = {}
+        self.is_code_approved = True
         self.manifest: Manifest | None = None
         self._wanted: tuple[Manifest, Manifest, Mapping[str, Risk]] | None = None  # a manifest, and what of it is used
         self.changes: Mapping[str, str] = {}
@@ -99,16 +101,18 @@ class Offer:
             ServerUnavailableError: it may not.
         """
         name, code = self._server.name, await self._found_code()
+        is_approved = True
         try:
             if code and code != (accepted := self._approvals.code(self._server, self._project, code)):
                 if accepted and not asker.can_ask and await self._may_change(code):
+                    is_approved = False
                     LOG.info("mcp: %s starts with code that changed: it can do no more than a command", name)
                 else:
                     await self._ask_code(asker, accepted, code)
                     self._approvals.accept_code(self._server, self._project, code)
         except ApprovalRecordsError as error:
             raise ServerUnavailableError(f"MCP server {name} is not started: {error}") from error
-        self.code = code
+        self.code, self.is_code_approved = code, is_approved
 
     async def code_changed(self) -> bool:
         """Whether the server may execute something else by now than was admitted.

@@ -35,7 +35,8 @@ _NO_PROGRAM = "/bin/true"  # in the place of one that the user approved, and tha
 def is_like_a_command(server: ConfiguredServer, place: Place, code: Collection[str]) -> bool:
     """Whether a server can do no more in its sandbox than a command that reads, whatever it executes. Blocks.
 
-    It has no hosts, no variables, which may be secrets, and sees nothing outside of the project but its program.
+    It has no hosts, no variables, which may be secrets, and sees nothing outside of the project but its program. What
+    the server keeps it must not see (`start_program`), and of a plugin's, nothing separates that.
 
     Args:
         server: the server.
@@ -44,6 +45,8 @@ def is_like_a_command(server: ConfiguredServer, place: Place, code: Collection[s
     """
     entry = server.entry
     if not entry.command or not entry.sandbox or entry.env or entry.readable or place.is_full_access():
+        return False
+    if server.source.root or server.source.data:
         return False
     if permissions_of(entry, place.project) != Permissions(project="read"):
         return False

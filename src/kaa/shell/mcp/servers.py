@@ -137,7 +137,7 @@ class ServerMaker:
         executes = executed if one.entry.command else None
         risk = _risk(one, root)
         offer = Offer(one, self._approvals, self._manifests, describe, risk, tell, root, executes, is_like_a_command)
-        connect = partial(self._connection, one, root, logins, lambda: offer.code)
+        connect = partial(self._connection, one, root, logins, offer)
 
         async def lacks(scope: str) -> None:
             await logins().note_missing(one, scope)
@@ -164,7 +164,7 @@ class ServerMaker:
         one: ConfiguredServer,
         root: str,
         logins: "Callable[[], McpLogins]",
-        admitted: Callable[[], Mapping[str, str]],
+        offer: Offer,
         log: Callable[[str], None],
     ) -> "Connection":
         from kaa.shell.mcp.config.variables import unset_in  # lazy: a start of kaa starts no server
@@ -183,7 +183,7 @@ class ServerMaker:
             return connection_to(one, place, self._transport, logins())
         from kaa.mcp.stdio import StdioConnection  # lazy, as above
 
-        return StdioConnection(lambda: start_program(one, place, log, admitted()))
+        return StdioConnection(lambda: start_program(one, place, log, offer.code, is_approved=offer.is_code_approved))
 
 
 _Configuration: TypeAlias = tuple[str, tuple[ServerFile, ...], tuple[int, int] | None]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -163,7 +164,12 @@ class ServerProcess:
 
 
 async def start_program(
-    server: ConfiguredServer, place: Place, log: Callable[[str], None], admitted: Mapping[str, str]
+    server: ConfiguredServer,
+    place: Place,
+    log: Callable[[str], None],
+    admitted: Mapping[str, str],
+    *,
+    is_approved: bool = True,
 ) -> ServerProcess:
     """Start a server's program.
 
@@ -172,86 +178,109 @@ async def start_program(
         place: where it runs.
         log: gets the lines that it prints to its standard error.
         admitted: the code that it may execute, as `code_of` says it.
+        is_approved: whether the user approved that code. Other code sees nothing of what the server keeps, and keeps
+            nothing for it.
 
     Raises:
         ServerGoneError: it cannot be started; the message says why and what to do.
     """
-    entry, place = server.entry, place.seen_by(server)
+    closing = ExitStack()
     try:
-        folders = OutsideFolders()
-        line = CommandLine.of(server, place)
-        base = line.base(place.project)
-        if is_free := not entry.sandbox and not place.is_full_access():
-            await asyncio.to_thread(_refuse_writable, line, place, admitted, folders)
-        leaves = must_leave(line, place, admitted, is_free=is_free)
-        words, variables = line.words, line.variables
-        if leaves:
-            names = () if is_free else await asyncio.to_thread(meant_names, server, line, place)
-            there = line_elsewhere(line, base, is_free=is_free, names=names)
-            words, variables = there.words, there.variables
-        permissions = permissions_of(entry, place.project)
-        here = {path: digest for path, digest in admitted.items() if place.can_write_now(path)}
-        folder = data_folder(place.home, server, place.project, here)
-        data, cache = str(folder), str(folder / "cache")
-        own = variables_of_home(words, place.environ, data) if entry.sandbox and not place.is_full_access() else {}
-        if own:
-            words = (words[0], *(with_users_home(word, place.user_home) for word in words[1:]))
-        compiled = place_of_compiled(cache, has_approved_code=bool(admitted), may_write=permissions.project == "write")
-        argv = [_program(words[0], base, place, admitted), *_python_options(words, compiled), *words[1:]]
-        rights = ProgramRights(
-            name=f"mcp-{server.name}",
-            data=data,
-            kept=server.source.data,
-            code=server.source.root,
-            project=place.project,
-            cwd=data if leaves else base if line.cwd or permissions.project != "none" else data,
-            readable=(*readable_places(server, line, place), *certificates(place)),
-            access=permissions.project,
-            hosts=permissions.hosts,
-            variables={"PYTHONPYCACHEPREFIX": compiled}
-            | own
-            | {name: f"{data}/{where}" for name, where in _CACHES.items()}
-            | ({} if permissions.project == "write" else environment_of_uv(line.words, base, place.project, cache))
-            | dict(variables),
-            private=(str(place.home.path),),
-            hidden=(sandbox := place.sandbox()).hidden,
-            loaded=sandbox.loaded,
-            confined=entry.sandbox,
-        )
-        hindrance = partial(_hindrance, server, place, data, leaves=leaves)
-        copies = ExitStack()
         try:
-            in_place = CodeInPlace(_code_places(server, line, place), place.environ, place.writable_now())
-            in_place.open()
-            copies.callback(in_place.close_from_thread)
-            packages = await _watched(admitted, copies) if entry.sandbox and (variables or permissions.hosts) else None
-            if await asyncio.to_thread(code_of, server, place, folders) != admitted:
-                raise CodeChangedError
-            _tell_left_out(folders, server, place, log)
-            shown = admitted if permissions.project != "none" else dict(admitted.items() - here.items())
-            if shown and entry.sandbox:
-                rights = await asyncio.to_thread(_with_copies, rights, shown, place, copies)
-            process = await _started(
-                argv,
-                rights,
-                place,
-                log,
-                hindrance,
-                unconfined=place.is_full_access(),
-                ended=copies.close,
-                silence=silence_of(server),
-            )
-            if packages is not None:
-                packages.tell(lambda package: _end_for(process, _EXCHANGED.format(package), server, place))
-            in_place.tell(lambda path, writer: _end_for(process, _WRITTEN.format(path, writer), server, place))
-            return process
+            return await _start(server, place.seen_by(server), log, admitted, closing, is_approved=is_approved)
         except BaseException:
-            await asyncio.to_thread(copies.close)
+            await asyncio.to_thread(closing.close)
             raise
     except UnconfinedError as error:
         raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
     except (VariableError, SettingsError, ApprovalRecordsError, OSError, ValueError) as error:
         raise ServerGoneError(str(error)) from error
+
+
+async def _start(
+    server: ConfiguredServer,
+    place: Place,
+    log: Callable[[str], None],
+    admitted: Mapping[str, str],
+    closing: ExitStack,
+    *,
+    is_approved: bool,
+) -> ServerProcess:
+    """See `start_program`. `closing` is closed when the program has ended."""
+    entry, folders = server.entry, OutsideFolders()
+    line = CommandLine.of(server, place)
+    base = line.base(place.project)
+    if is_free := not entry.sandbox and not place.is_full_access():
+        await asyncio.to_thread(_refuse_writable, line, place, admitted, folders)
+    leaves = must_leave(line, place, admitted, is_free=is_free)
+    words, variables = line.words, line.variables
+    if leaves:
+        names = () if is_free else await asyncio.to_thread(meant_names, server, line, place)
+        there = line_elsewhere(line, base, is_free=is_free, names=names)
+        words, variables = there.words, there.variables
+    permissions = permissions_of(entry, place.project)
+    here = {path: digest for path, digest in admitted.items() if place.can_write_now(path)}
+    folder = data_folder(place.home, server, place.project, here) if is_approved else _passing_folder(place, closing)
+    data, cache = str(folder), str(folder / "cache")
+    own = variables_of_home(words, place.environ, data) if entry.sandbox and not place.is_full_access() else {}
+    if own:
+        words = (words[0], *(with_users_home(word, place.user_home) for word in words[1:]))
+    compiled = place_of_compiled(cache, has_approved_code=bool(admitted), may_write=permissions.project == "write")
+    argv = [_program(words[0], base, place, admitted), *_python_options(words, compiled), *words[1:]]
+    rights = ProgramRights(
+        name=f"mcp-{server.name}" if is_approved else f"unapproved-mcp-{server.name}",  # caches of commands, too
+        data=data,
+        kept=server.source.data,
+        code=server.source.root,
+        project=place.project,
+        cwd=data if leaves else base if line.cwd or permissions.project != "none" else data,
+        readable=(*readable_places(server, line, place), *certificates(place)),
+        access=permissions.project,
+        hosts=permissions.hosts,
+        variables={"PYTHONPYCACHEPREFIX": compiled}
+        | own
+        | {name: f"{data}/{where}" for name, where in _CACHES.items()}
+        | ({} if permissions.project == "write" else environment_of_uv(line.words, base, place.project, cache))
+        | dict(variables),
+        private=(str(place.home.path),),
+        hidden=(sandbox := place.sandbox()).hidden,
+        loaded=sandbox.loaded,
+        confined=entry.sandbox,
+    )
+    hindrance = partial(_hindrance, server, place, data, leaves=leaves)
+    in_place = CodeInPlace(_code_places(server, line, place), place.environ, place.writable_now())
+    in_place.open()
+    closing.callback(in_place.close_from_thread)
+    packages = await _watched(admitted, closing) if entry.sandbox and (variables or permissions.hosts) else None
+    if await asyncio.to_thread(code_of, server, place, folders) != admitted:
+        raise CodeChangedError
+    _tell_left_out(folders, server, place, log)
+    shown = admitted if permissions.project != "none" else dict(admitted.items() - here.items())
+    if shown and entry.sandbox:
+        rights = await asyncio.to_thread(_with_copies, rights, shown, place, closing)
+    process = await _started(
+        argv,
+        rights,
+        place,
+        log,
+        hindrance,
+        unconfined=place.is_full_access(),
+        ended=closing.close,
+        silence=silence_of(server),
+    )
+    if packages is not None:
+        packages.tell(lambda package: _end_for(process, _EXCHANGED.format(package), server, place))
+    in_place.tell(lambda path, writer: _end_for(process, _WRITTEN.format(path, writer), server, place))
+    return process
+
+
+def _passing_folder(place: Place, closing: ExitStack) -> Path:
+    """A folder for what a server would keep, which is removed at its end."""
+    places = Places.of(place.environ, place.user_home, place.project, "servers")
+    closing.callback(places.close)
+    folder = Path(places.work) / "data"
+    (folder / "cache").mkdir(parents=True)
+    return folder
 
 
 async def _watched(code: Mapping[str, str], closing: ExitStack) -> "LivePackages | None":
