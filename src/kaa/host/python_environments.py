@@ -51,9 +51,12 @@ def listed_folders(packages: str) -> Iterator[str]:
 
 
 def _led_to(packages: str) -> Iterator[str]:
-    """Paths that files and links among installed packages lead to."""
-    with os.scandir(packages) as entries:  # once: there are hundreds of them, and a listing for each kind takes longer
-        links = {entry.name: entry.is_symlink() for entry in entries}
+    """Paths that files and links among installed packages lead to; none if they cannot be read."""
+    try:
+        with os.scandir(packages) as entries:  # once: there are hundreds of them, a listing for each kind takes longer
+            links = {entry.name: entry.is_symlink() for entry in entries}
+    except OSError:
+        return
     names = [name for name in links if not name.startswith(".")]
     loaders = [f"{packages}/{name}" for name in names if name.startswith("__editable__") and name.endswith(".py")]
     listed: set[str] = set()

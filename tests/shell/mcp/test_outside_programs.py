@@ -274,6 +274,7 @@ def test_files_outside_that_cannot_be_read_are_passed_by(machine: Machine) -> No
     (machine.home / "env" / PACKAGES / "folder.pth").mkdir(parents=True)
     (machine.home / "servers/Makefile").mkdir(parents=True)
     machine.install({f"env/{PACKAGES}/acme.pth": "PROJECT/acme/src", "servers/one.py": ""})
+    machine.install({"env/lib/python3.13/site-packages": "no folder"})
 
     assert machine.notices("HOME/env/bin/python HOME/servers/one.py", MODULE)
 
