@@ -1,7 +1,9 @@
 """MCP servers in whole programs: configured, started in a sandbox, called by the model."""
 
+import fcntl
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -91,6 +93,33 @@ def test_a_short_run_leaves_the_listing_of_a_slow_server_to_another_process(kaa:
     assert (first.code, first.out, known) == (0, "Done.\n", []), first.err
     assert second.code == 0, second.err
     assert results(server)[0].startswith("scripted (known, ")
+
+
+def test_a_server_that_is_removed_while_it_is_listed_leaves_nothing(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.home / "mcp.json")
+    go = kaa.home.parent / "server" / "go"
+    config = json.loads((kaa.home / "mcp.json").read_text())
+    entry = config["mcpServers"]["scripted"]
+    fetch = 'mkdir -p "$XDG_CACHE_HOME/package"; echo 1 > "$XDG_CACHE_HOME/package/part"'
+    line = f'until [ -e "$0" ]; do {fetch}; done; exec "$@"'
+    entry |= {"command": "/bin/sh", "args": ["-c", line, str(go), entry["command"], *entry["args"]]}
+    (kaa.home / "mcp.json").write_text(json.dumps(config))
+    server.begin([say("Done.")])
+
+    kaa.run("-p", "hi")
+    cache = kaa.home / "mcp-data" / "scripted" / "cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    while not (cache / "package" / "part").exists():  # of the process that lists: the run has ended its server
+        time.sleep(0.05)
+    removed = kaa.run("mcp", "remove", "scripted")
+    go.touch()
+    with (kaa.home / "cache" / "mcp" / "listing.lock").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # the process that lists has ended
+
+    assert removed.code == 0
+    assert "its own files stay" not in removed.err
+    assert not (kaa.home / "mcp-data" / "scripted").exists()
+    assert list(kaa.home.glob("cache/mcp/*.json")) == []
 
 
 def test_the_model_calls_a_tool_of_a_server_at_an_address(kaa: Kaa, server: ModelServer) -> None:

@@ -128,7 +128,8 @@ class Life:
             "/project",
             lambda: dict(self.code),
         )
-        return Server(one, "/project", offer, self._connection, tell, self._timing)
+        locks = self.home.cache / "mcp"
+        return Server(one, "/project", offer, self._connection, tell, self._timing, locks=locks)
 
     def _connection(self, log: Callable[[str], None]) -> HeldConnection:
         log(f"start {len(self.connections)}")

@@ -75,6 +75,46 @@ class TestStarting:
         ]
         await servers.close()
 
+    @in_loop
+    async def test_first_starts_by_a_package_runner_come_one_after_the_other(self, tmp_path: Path) -> None:
+        lives = [Life(tmp_path), Life(tmp_path)]
+        both = [life.servers(command="uvx") for life in lives]
+        lives[0].prepared = lambda connection: connection.opens.clear()
+
+        first = asyncio.create_task(both[0].session("one", NOBODY))
+        while not lives[0].connections:
+            await asyncio.sleep(0)
+        second = asyncio.create_task(both[1].session("one", NOBODY))
+        while not (waits := tuple(both[1].server("one").log)):
+            await asyncio.sleep(0)
+        begun_meanwhile = len(lives[1].connections)
+        lives[0].connections[0].opens.set()
+        await asyncio.gather(first, second)
+
+        assert begun_meanwhile == 0
+        assert waits == ("another kaa starts it for the first time: this one waits for that",)
+        assert len(lives[1].connections) == 1
+        for servers in both:
+            await servers.close()
+
+    @in_loop
+    async def test_another_first_start_is_waited_for_as_long_as_a_start_may_take(self, tmp_path: Path) -> None:
+        lives = [Life(tmp_path), Life(tmp_path)]
+        lives[0].prepared = lambda connection: connection.opens.clear()
+        slow, servers = lives[0].servers(command="uvx"), lives[1].servers(command="uvx", startup_timeout_seconds=0.05)
+        first = asyncio.create_task(slow.session("one", NOBODY))
+        while not lives[0].connections:
+            await asyncio.sleep(0)
+        lives[1].prepared = lambda connection: setattr(connection, "is_silent", True)
+
+        with pytest.raises(ServerUnavailableError, match="no answer to"):
+            await servers.session("one", NOBODY)
+
+        lives[0].connections[0].opens.set()
+        await first
+        await slow.close()
+        await servers.close()
+
     @pytest.mark.parametrize(("command", "how"), [("npx", "npx keeps what it has downloaded"), ("x", "If it needs")])
     @in_loop
     async def test_a_start_that_takes_too_long_names_its_limit(self, tmp_path: Path, command: str, how: str) -> None:

@@ -16,7 +16,11 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.host.log import LOG
 from kaa.shell.home import Home
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.file import ServerFileError, entries_in
+from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.server import Server
+from kaa.shell.mcp.server_data import remove_data
 from kaa.shell.mcp.servers import ServerMaker, Unlisted
 
 LIST_LATER = "list-later"
@@ -76,6 +80,19 @@ def _alone(folder: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
+def _remove_if_gone(server: ConfiguredServer, home: Home, root: str) -> None:
+    """Remove what a start left of a server of the user's that `kaa mcp remove` removed meanwhile."""
+    file = Path(server.source.file)
+    try:
+        is_gone = server.source.scope == "user" and server.name not in entries_in(file)
+    except ServerFileError as error:
+        LOG.info("mcp: it is not known whether %s is still configured: %s", server.name, error)
+        return
+    if is_gone:
+        remove_data(home, server, (root,))
+        Manifests(home).forget(file, server.name)
+
+
 async def _list(unlisted: Unlisted, home: Home) -> int:
     options, turns = unlisted.sandbox, asyncio.Semaphore(_AT_ONCE)
     maker = ServerMaker(home, os.environ, LOG.info, lambda: options.mode == "full-access", lambda _: options)
@@ -87,6 +104,7 @@ async def _list(unlisted: Unlisted, home: Home) -> int:
                 with contextlib.suppress(ServerUnavailableError):  # it is tried again in the next conversation
                     await server.started()
                 await server.end()
+                await asyncio.to_thread(_remove_if_gone, server.configured, home, unlisted.root)
 
     try:
         await asyncio.gather(*(learn(servers.server(one.name)) for one in unlisted.servers))

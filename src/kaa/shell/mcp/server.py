@@ -3,7 +3,8 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
@@ -62,6 +63,7 @@ class Server:
         timing: how soon it is tried again.
         host: where it is; empty for a program on this machine.
         lacks: keeps the scopes that the login there lacks.
+        locks: the folder of the locks for first starts; None for none.
 
     Attributes:
         log: the last lines that it logged or printed.
@@ -77,6 +79,7 @@ class Server:
         timing: Timing = AS_USUAL,
         host: str = "",
         lacks: Callable[[str], Awaitable[None]] | None = None,
+        locks: Path | None = None,
     ) -> None:
         self.configured = configured
         self.offer = offer
@@ -86,6 +89,7 @@ class Server:
         self._tell = changed
         self._host = host
         self._lacks = lacks
+        self._locks = locks
         self._timing = timing
         self._lock = asyncio.Lock()
         self._client: McpClient | None = None
@@ -304,13 +308,14 @@ class Server:
             return self._connect(self.log.append)
 
         try:
-            client = await McpClient.connect(
-                connection,
-                ServerQuestions(self._project if self._sees_project() else "", samples=self._may_sample()),
-                self,
-                eras=self._eras(),
-                patience=self._start_seconds,
-            )
+            async with self._first_start_alone():
+                client = await McpClient.connect(
+                    connection,
+                    ServerQuestions(self._project if self._sees_project() else "", samples=self._may_sample()),
+                    self,
+                    eras=self._eras(),
+                    patience=self._start_seconds,
+                )
         except LoginNeededError as error:
             raise ServerUnavailableError(str(await self._locked_out(error, logins))) from error
         except McpError as error:
@@ -319,6 +324,14 @@ class Server:
             raise ServerUnavailableError(self._reason) from error
         self._reason = ""
         return client
+
+    def _first_start_alone(self) -> AbstractAsyncContextManager[None]:
+        """Keep other processes from starting it meanwhile, while a package runner may fill its cache."""
+        if self._locks is None or not self.first_start:
+            return nullcontext()
+        from kaa.shell.mcp.first_start import alone  # lazy: servers start once for the first time
+
+        return alone(self._locks, self.configured, self._start_seconds, self.log.append)
 
     async def _locked_out(self, refusal: LoginNeededError, logins: int) -> McpError:
         """Note that the server wants a login, unless one came after the request began. Returns what to say.

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -57,11 +58,18 @@ def remove_data(home: Home, server: ConfiguredServer, projects: Iterable[str]) -
     stay = []
     for folder in filter(os.path.isdir, folders):
         shutil.rmtree(folder / "cache", ignore_errors=True)
-        try:
+        with suppress(OSError):
             folder.rmdir()
-        except OSError:
+        if any(name != "cache" for name in _names(folder)):  # a start that goes on may write the cache again
             stay.append(folder)
     return stay
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
 def _name(server: ConfiguredServer, project: str) -> str:

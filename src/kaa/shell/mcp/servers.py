@@ -142,7 +142,8 @@ class ServerMaker:
         async def lacks(scope: str) -> None:
             await logins().note_missing(one, scope)
 
-        return Server(one, root, offer, connect, tell, host=self._host(one, root), lacks=lacks)
+        locks = self._home.cache / "mcp"
+        return Server(one, root, offer, connect, tell, host=self._host(one, root), lacks=lacks, locks=locks)
 
     def _place(self, root: str) -> "Place":
         from kaa.shell.mcp.place import Place  # lazy: a start of kaa starts no server

@@ -19,6 +19,7 @@ from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
 from kaa.shell.code_in_place import CodeInPlace
 from kaa.shell.mcp.approvals import ApprovalRecordsError
+from kaa.shell.mcp.cause import Cause
 from kaa.shell.mcp.code import CodeChangedError, UnknownCodeError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
 _MAX_LINE_CHARACTERS = 1_000
 _NO_DIRECTORY = "/dev/null"  # nothing can be below it: Python compiles again and keeps nothing
-# Node's report of an exception ends with its version; what happened is some lines above.
-_NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
-_ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*: .+")
 _PYTHON = re.compile(r"python3?[\d.]*")
 _IGNORES_VARIABLES = re.compile(r"-[A-Za-z]*[EI][A-Za-z]*")
 # Where package runners keep what they fetched, below the server's own folder. Their usual places cannot be written.
@@ -104,8 +102,7 @@ class ServerProcess:
         self._silence = silence
         self._ended_for = ""
         self._told = 0  # what the program was kept from before, errors have said
-        self._last = ""
-        self._error = ""
+        self._cause = Cause()
         self._logging = asyncio.create_task(self._keep_log(stderr))
         self.stdin = stdin
         self.stdout = stdout
@@ -126,8 +123,9 @@ class ServerProcess:
         if self._ended_for:
             return self._ended_for
         await asyncio.wait({self._logging}, timeout=1)
-        said = f": {self._last}" if self._last else ""
-        hindrance = self._hindrance(self._program.blocked_hosts(), self._last, "") or ("" if said else self._silence)
+        cause = self._cause.text
+        said = f": {cause}" if cause else ""
+        hindrance = self._hindrance(self._program.blocked_hosts(), cause, "") or ("" if said else self._silence)
         kept = f". {hindrance}" if hindrance else ""
         if ending.exit_code is None:
             return f"it was ended by signal {ending.signal}{said}{kept}"
@@ -156,10 +154,9 @@ class ServerProcess:
 
     def _keep(self, lines: list[bytes]) -> None:
         for line in lines:
-            if text := cleaned(line[:_MAX_LINE_CHARACTERS].decode(errors="replace")).strip():
-                if _ERROR.match(text):
-                    self._error = text
-                self._last = self._error or text if _NODE_VERSION.fullmatch(text) else text
+            text = cleaned(line[:_MAX_LINE_CHARACTERS].decode(errors="replace"))
+            self._cause.add(text)
+            if text := text.strip():
                 self._log(text)
 
 

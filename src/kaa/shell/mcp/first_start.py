@@ -1,0 +1,63 @@
+"""Lets one process at a time start a server for the first time: package runners fill its cache then, without locks."""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from kaa.host.log import LOG
+from kaa.host.regular_files import lock
+from kaa.shell.mcp.config.entry import ConfiguredServer
+
+_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+_DIGITS = 12  # of a hash, in the name of a file
+_PAUSE_SECONDS = 0.1
+
+
+@asynccontextmanager
+async def alone(
+    folder: Path, server: ConfiguredServer, patience: float, log: Callable[[str], object]
+) -> AsyncIterator[None]:
+    """Wait until no other process starts a server for the first time, and keep them waiting meanwhile.
+
+    Args:
+        folder: of the locks; servers cannot write it.
+        server: the server.
+        patience: seconds after which it starts in any case.
+        log: told that it waits.
+    """
+    try:
+        descriptor = _opened(folder, server)
+    except OSError as error:  # the worst is that two first starts disturb each other
+        LOG.info("mcp: first starts of %s are not locked: %s", server.name, error)
+        yield
+        return
+    try:
+        end, waits = asyncio.get_running_loop().time() + patience, False
+        while _is_taken(descriptor) and asyncio.get_running_loop().time() < end:
+            if not waits:
+                log("another kaa starts it for the first time: this one waits for that")
+                waits = True
+            await asyncio.sleep(_PAUSE_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _opened(folder: Path, server: ConfiguredServer) -> int:
+    folder.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+    name = sha256(ascii((server.source.file, server.name)).encode()).hexdigest()[:_DIGITS]
+    how = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(folder / f"start-{name}.lock", how, _PRIVATE_FILE)
+
+
+def _is_taken(descriptor: int) -> bool:
+    """Take the lock. True if another process has it."""
+    try:
+        lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
