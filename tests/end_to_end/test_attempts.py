@@ -170,8 +170,17 @@ def test_all_pay_from_one_budget(kaa: Kaa, server: ModelServer) -> None:
 
     done = kaa.run("--max-tokens", "330", "-p", "/try 2 Change it")
 
-    assert done.code == 1
+    assert done.code == 6
     assert 3 <= len(server.requests) <= 4  # one that had begun is answered
+    assert {one["state"] for one in compared(kaa)} == {"budget"}
+
+
+def test_checks_that_outlive_the_time_of_the_run_are_a_used_up_budget(kaa: Kaa, server: ModelServer) -> None:
+    server.begin(two("echo x > a", "echo x > b"))
+
+    done = kaa.run("--max-time", "8s", "-p", "/try 2 Change it --check sleep 1000")
+
+    assert done.code == 6, done.err
     assert {one["state"] for one in compared(kaa)} == {"budget"}
 
 

@@ -43,7 +43,7 @@ from kaa.ext.commands import (
     Suggestion,
 )
 from kaa.ext.context import ConversationContext, ToolContext, WorkspacePermit
-from kaa.ext.errors import CommandError, RegistrationError
+from kaa.ext.errors import CommandError, OverBudgetError, RegistrationError
 from kaa.ext.extension_api import API_VERSION, Extension, ExtensionAPI
 from kaa.ext.hooks import (
     CompactionRequest,
@@ -140,6 +140,7 @@ __all__ = [
     "NumberField",
     "OpenSession",
     "OpenUrl",
+    "OverBudgetError",
     "OwnEntry",
     "Permit",
     "PromptContext",

@@ -11,9 +11,15 @@ from kaa.ext.command_context import CommandContext
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """Show this text to the user. The model does not see it."""
+    """Show this text to the user. The model does not see it.
+
+    Attributes:
+        text: the text.
+        over_budget: the budget ended the command's work early: print and JSON mode exit with 6, as after a run.
+    """
 
     text: str
+    over_budget: bool = False
 
 
 class Submit(msgspec.Struct, frozen=True, repr_omit_defaults=True):

@@ -9,6 +9,10 @@ class CommandError(Exception):
     """A slash command cannot do what the user asked for; the message tells the user why."""
 
 
+class OverBudgetError(CommandError):
+    """The budget ended a slash command's work early; the message says what became of it."""
+
+
 class MessageBlockedError(CommandError):
     """A hook keeps a message of the user's from the model; the message says why."""
 

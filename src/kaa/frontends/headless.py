@@ -237,11 +237,13 @@ async def _submit_all(messages: list[UserMessage], work: WorkQueue, output: Outp
             case CommandNotRun(text=text):
                 output.failure(why_not_here(message) or text)
                 return ExitCode.FAILED
-            case CommandReply(text=text, refused=True):
+            case CommandReply(text=text, refused=True, over_budget=over_budget):
                 output.failure(text)
-                return ExitCode.FAILED
-            case CommandReply(text=text):
+                return ExitCode.BUDGET if over_budget else ExitCode.FAILED
+            case CommandReply(text=text, over_budget=over_budget):
                 output.reply(text)
+                if over_budget:
+                    return ExitCode.BUDGET
             case SessionToOpen():
                 return outcome
             case AgentEnd(reason=reason) if reason != "done":

@@ -16,7 +16,7 @@ from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.acting import IdleWork
 from kaa.ext.api import BeginSession, Command, CopySession, OpenSession, RegisteredTool, Reply, Submit, Suggestion
 from kaa.ext.context import StateT
-from kaa.ext.errors import CommandError
+from kaa.ext.errors import CommandError, OverBudgetError
 from kaa.ext.hooks import (
     NavigationRequest,
     SessionEnd,
@@ -64,10 +64,17 @@ if TYPE_CHECKING:
 
 
 class CommandReply(msgspec.Struct, frozen=True):
-    """What a slash command answered; the model was not asked. `refused`: it could not do what it was asked for."""
+    """What a slash command answered; the model was not asked.
+
+    Attributes:
+        text: the answer.
+        refused: it could not do what it was asked for.
+        over_budget: the budget ended its work early.
+    """
 
     text: str
     refused: bool = False
+    over_budget: bool = False
 
 
 class CommandNotRun(msgspec.Struct, frozen=True):
@@ -641,12 +648,12 @@ class Conversation:
         try:
             action = await self._registry.run_command(called.name, called.arguments, self)
         except CommandError as error:
-            return CommandReply(str(error), refused=True)
+            return CommandReply(str(error), refused=True, over_budget=isinstance(error, OverBudgetError))
         match action:
             case None:
                 return CommandReply("")
-            case Reply(text=text):
-                return CommandReply(text)
+            case Reply(text=text, over_budget=over_budget):
+                return CommandReply(text, over_budget=over_budget)
             case Submit():
                 return action
             case OpenSession(path=path, text=text):

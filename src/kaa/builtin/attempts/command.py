@@ -10,7 +10,7 @@ from kaa.builtin.attempts.wanted import Wanted, wanted_in
 from kaa.builtin.columns import aligned
 from kaa.core.display_values import DisplayValue, Table, Text
 from kaa.ext.api import Choice, Chosen, CommandContext, Reply
-from kaa.ext.errors import CommandError
+from kaa.ext.errors import CommandError, OverBudgetError
 from kaa.ext.session_services import WorktreeMerge
 from kaa.workspace.blocked import visible
 
@@ -82,20 +82,23 @@ async def _taken(attempts: Sequence[Attempt], wanted: Wanted, context: CommandCo
     )
     # Where nobody can be asked, nothing shows display values but JSON.
     table = "" if context.asker.can_ask else f"{_comparison_as_text(attempts, wanted)}\n\n"
+    over_budget = any(one.state == "budget" for one in attempts)
+    error = OverBudgetError if over_budget else CommandError
     if not any(one.worktree for one in attempts):
-        raise CommandError(f"{table}No attempt changed anything, so there is nothing to apply.")
+        raise error(f"{table}No attempt changed anything, so there is nothing to apply.")
     if wanted.takes_best:
         taken = _best(attempts, wanted)
         if taken is None:
-            raise CommandError(f"{table}No attempt passes all checks, so nothing was merged. {_by_hand(attempts)}")
-        return Reply(f"{table}{await _merged(taken, None, wanted, context)}\n{_by_hand(attempts, taken)}".rstrip())
+            raise error(f"{table}No attempt passes all checks, so nothing was merged. {_by_hand(attempts)}")
+        merged = await _merged(taken, None, wanted, context)
+        return Reply(f"{table}{merged}\n{_by_hand(attempts, taken)}".rstrip(), over_budget)
     if not context.asker.can_ask:
-        return Reply(f"{table}Nothing was merged. {_by_hand(attempts)}")
+        return Reply(f"{table}Nothing was merged. {_by_hand(attempts)}", over_budget)
     chosen = await _choose(attempts, wanted, context)
     taken = None if chosen is None else chosen[0]
     lines = ["Nothing was merged."] if chosen is None else [await _merged(*chosen, wanted, context)]
     lines.append(await _without_others(attempts, taken, context))
-    return Reply("\n".join(filter(None, lines)))
+    return Reply("\n".join(filter(None, lines)), over_budget)
 
 
 async def _choose(

@@ -40,7 +40,8 @@ class Attempt(msgspec.Struct, rename="camel", frozen=True):
 
     Attributes:
         number: from 1.
-        state: `done`; why its agent ended otherwise, as `RunEndReason` has it; or `failed`.
+        state: `done`; why its agent ended otherwise, as `RunEndReason` has it; `budget` also if the time was used up
+            before its checks had ended; or `failed`.
         agent: its id; empty if it did not begin.
         worktree: what has its changes; empty if it changed nothing.
         model: as the user named it; empty for that of the conversation.
@@ -146,11 +147,13 @@ async def _looked_at(
     try:
         async with context.in_worktree(result.worktree) as inside:
             found = [await run_checks((one,), inside, until) for one in wanted.checks]
+            cut_short = time.monotonic() >= until and any(one.missing for one in found)
             changes = await context.worktrees.changes(result.worktree)
     except (AgentError, CommandError) as error:
         return msgspec.structs.replace(attempt, state="failed", worktree=result.worktree, message=str(error))
     return msgspec.structs.replace(
         attempt,
+        state="budget" if cut_short else attempt.state,
         worktree=result.worktree if changes.files or changes.left_out else "",
         passed=sum(not one.missing for one in found),
         changes=changes,
