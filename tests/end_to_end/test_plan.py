@@ -75,8 +75,9 @@ def test_the_planner_can_change_nothing_and_its_plan_is_kept(kaa: Kaa, server: M
     assert "[Plan mode]" in everything(server, 0)
     assert told(server, 0) == "Greet the world"
     refusals = everything(server)
-    assert "it writes in the project, and the mode is read-only. You plan now" in refusals
+    assert "it writes in the project. kaa plans now and changes nothing. You plan now" in refusals
     assert "full-access" not in refusals
+    assert "outside bash" not in refusals
     assert "Plan with 2 steps" in finished.err
     shown = kaa.run("-c", "-p", "/plan").out
     assert shown.startswith("# Plan: Greet the world\n\nTwo files.")

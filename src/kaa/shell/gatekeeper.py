@@ -130,6 +130,7 @@ class Gatekeeper:
         """
         if self._gate is None:
             self._gate = self._build(lambda: self.policy, self._parse(self._chosen))
+            self._gate.plans = lambda: self.plans
             self._gate.ask_about_files(self.owner, self.file_answers)
         return self._gate
 

@@ -1162,9 +1162,24 @@ class TestNobodyToAsk:
         )
 
         for result in results(end):
-            assert "The mode is read-only: Shift+Tab or /approvals changes it." in result.text
+            assert result.text.count("Shift+Tab") == 1
+            assert result.text.lower().count("the mode is read-only") == 1
             assert "Nobody can be asked" not in result.text
             assert "approvals.allow" not in result.text
+
+    @pytest.mark.parametrize("headless", [True, False])
+    def test_while_kaa_plans_no_way_out_of_the_sandbox_is_named(self, headless: bool) -> None:
+        stage = Stage(policy="never", headless=headless)
+        stage.gate.plans = lambda: True
+        stage.sandbox.mode = "read-only"
+        stage.blocks = lambda _c, _p: [{"kind": "read-only", "what": "/project/.git"}]
+
+        end = stage.play(("write", {"path": "/etc/hosts"}), ("bash", {"command": "git commit -m x"}))
+
+        for result in results(end):
+            assert "kaa plans now and changes nothing." in result.text
+            assert "outside" not in result.text.partition("(")[0]
+            assert "The user can" not in result.text
 
     def test_in_read_only_without_a_user_the_flag_is_named(self) -> None:
         stage = Stage(headless=True)

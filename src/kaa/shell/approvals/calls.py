@@ -21,6 +21,8 @@ from kaa.workspace.permitted import Target
 
 # Words that send git, or what follows in the same command, to another directory.
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd", "popd"})
+# How the reason for a file that cannot be written ends in read-only.
+IN_READ_ONLY = ", and the mode is read-only"
 _SAYING = frozenset({("echo",), ("exit",)})  # wherever bash computes what they say, no directory changes
 _RENAMES = frozenset({("rename",), ("ln",), ("rsync",), ("eval",), ("source",), (".",)})
 
@@ -219,7 +221,7 @@ def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | 
 def _why_not_inside(protected: str | None, confines: Confines) -> str:
     """Why a file cannot be written inside the sandbox. `protected`: the path, if other programs obey what is there."""
     if confines.mode == "read-only":
-        return "it writes in the project, and the mode is read-only"
+        return f"it writes in the project{IN_READ_ONLY}"
     if protected is None:
         return "it writes where the sandbox lets nothing be written"
     from kaa.shell.approvals.obeying import obeying  # lazy: few calls write such files

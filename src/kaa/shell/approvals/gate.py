@@ -79,6 +79,9 @@ class Gate:
         sparing: says which losses need a question.
         notify: told once what runs without a question because it can be undone, and what became of the person's files.
         preview: the change that a tool would make to a file with some arguments, as a diff; empty if it is not known.
+
+    Attributes:
+        plans: whether kaa plans: then nobody is told how something could be permitted.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class Gate:
         self._policy = policy
         self._choose = choose
         self.asker = asker
+        self.plans: Callable[[], bool] = lambda: False
         self._memory = memory
         self._tool_of = tool_of
         self._sandbox = sandbox
@@ -271,7 +275,7 @@ class Gate:
             return Refuse(wording.refused(refusal), wording.ADVICE)
         if self._can_ask:
             return None
-        reason = wording.not_lifted(blocked, (), None, switchable=self._switchable)
+        reason = wording.not_lifted(blocked, (), None, remedy=self._remedy)
         if all(one.kept_as for one in blocked):  # perhaps the work of others: then the call did all that it should
             return Refuse(reason, wording.IF_MOVED, is_error=False)
         return Refuse(reason, wording.ADVICE)
@@ -284,7 +288,7 @@ class Gate:
             self._sandbox,
             objection=self._outside.objection,
             ask=self._ask_for if self._can_ask else None,
-            switchable=self._switchable,
+            remedy=self._remedy,
             forbids=lambda judged: forbidden(judged, self._memory.rules.deny, self._sandbox.root),
         )
         if isinstance(verdict, Denied):
@@ -397,7 +401,7 @@ class Gate:
         """A run that cannot ask is no success either when something was blocked in the background."""
         if self._can_ask or not blocked_earlier:
             return None
-        return Refuse(wording.blocked_earlier(blocked_earlier, switchable=self._switchable), wording.ADVICE)
+        return Refuse(wording.blocked_earlier(blocked_earlier, remedy=self._remedy), wording.ADVICE)
 
     def _with_place(self, call: ToolCall, result: ToolResult, had: frozenset[Escalation]) -> ToolResult | None:
         """The result with where a command put programs that it installed for the user; None if it did not."""
@@ -408,9 +412,11 @@ class Gate:
         return msgspec.structs.replace(result, content=(*result.content, TextContent(place))) if place else None
 
     @property
-    def _switchable(self) -> bool:
-        """Whether the mode is read-only, and a user is there who can change it."""
-        return self._sandbox.mode == "read-only" and self.asker.can_ask
+    def _remedy(self) -> str:
+        """What is said of read-only mode, instead of ways out of the sandbox; empty where only a flag ends it."""
+        if self._sandbox.mode != "read-only":
+            return ""
+        return wording.PLANS if self.plans() else wording.READ_ONLY if self.asker.can_ask else ""
 
     @property
     def _can_ask(self) -> bool:
@@ -533,7 +539,7 @@ class Gate:
                 return verdict
             if not self._can_ask:
                 is_read_only = self._sandbox.mode == "read-only"
-                return Denied(wording.unanswerable(call, verdict, switchable=self._switchable, read_only=is_read_only))
+                return Denied(wording.unanswerable(call, verdict, remedy=self._remedy, read_only=is_read_only))
             if verdict.only_connects:
                 return await self._ask_to_connect(call, verdict)
             foreseen = next((need.reason for need in verdict.needs if need.escalation == OUTSIDE), verdict.exposed)
@@ -611,7 +617,7 @@ class Gate:
         if denial is not None and denial[0] is RuleMatch.YES:  # only now it is known where its path leads
             return Denied(wording.still_forbidden(denial[1]))
         if not self._can_ask:
-            return Denied(wording.not_lifted(blocked, escalations, offered, switchable=self._switchable))
+            return Denied(wording.not_lifted(blocked, escalations, offered, remedy=self._remedy))
         question = Approval(
             title=call.title,
             call_id=call.id,

@@ -93,7 +93,7 @@ async def answer_request(
     *,
     objection: Callable[[JudgedCall], str | None],
     ask: Ask | None,
-    switchable: bool,
+    remedy: str,
     forbids: Callable[[JudgedCall], tuple[RuleMatch, Rule] | None],
 ) -> Granted | Denied:
     """Ask the user for what the model requests, unless it is permitted or never granted.
@@ -105,7 +105,7 @@ async def answer_request(
         sandbox: what confines calls.
         objection: why a command is not offered to run outside, a sentence without a full stop; None if it may be.
         ask: asks and permits what the question says; None if nobody can be asked.
-        switchable: a user is there, who can end read-only mode.
+        remedy: what is said of read-only mode, instead of how it is permitted in other runs; empty in other modes.
         forbids: the deny rule for a command, if one may match.
     """
     try:
@@ -128,7 +128,7 @@ async def answer_request(
     if never is not None:
         return Denied(f"This is never granted: {never}")
     if ask is None:
-        return Denied(wording.READ_ONLY if switchable else request.unanswerable)
+        return Denied(remedy or request.unanswerable)
     if command and (unfit := objection(judged)) is not None:
         return Denied(wording.not_offered(judged.to_type, unfit))
     if command:

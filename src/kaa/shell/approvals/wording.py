@@ -8,7 +8,7 @@ from kaa.builtin.file_paths import is_git_hook
 from kaa.core.hooks import Refuse
 from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.shell.approvals.blocks import directory_for
-from kaa.shell.approvals.calls import JudgedCall
+from kaa.shell.approvals.calls import IN_READ_ONLY, JudgedCall
 from kaa.shell.approvals.judgement import Doubtful
 from kaa.shell.approvals.places import is_obeyed
 from kaa.shell.approvals.rules import Rule
@@ -18,6 +18,7 @@ ADVICE = "Do not try to get there another way; if the task needs it, say so in y
 IF_MOVED = "If this command made it, do not make it another way. If not, it does not concern your work: continue."
 _CONFIGURATION_OF_GIT = r"\.git/(?:.*/)?config(?:\.worktree)?$"
 READ_ONLY = "The mode is read-only: Shift+Tab or /approvals changes it."
+PLANS = "kaa plans now and changes nothing."
 
 
 def forbidden(call: JudgedCall, reason: str) -> str:
@@ -35,18 +36,18 @@ def still_forbidden(rule: Rule) -> str:
     return f"This cannot be allowed: the rule {rule.text!r} forbids it."
 
 
-def unanswerable(call: JudgedCall, doubt: Doubtful, *, switchable: bool, read_only: bool) -> str:
+def unanswerable(call: JudgedCall, doubt: Doubtful, *, remedy: str, read_only: bool) -> str:
     """Somebody would have to be asked, and nobody can be.
 
     Args:
         call: the call.
         doubt: about it.
-        switchable: a user is there, who can end read-only.
+        remedy: `READ_ONLY` where a user is there who can end read-only, `PLANS` while kaa plans, or empty.
         read_only: nothing is to be changed, so that nothing is advised that lets files be written.
     """
     why = "; ".join(doubt.reasons)
-    if switchable:
-        return f"{call.tool} was not run: {why}. {READ_ONLY}"
+    if remedy:
+        return f"{call.tool} was not run: {why.removesuffix(IN_READ_ONLY)}. {remedy}"
     if read_only and call.risk == "write":
         return f"{call.tool} was not run: {why}."
     ways: list[str] = []
@@ -199,11 +200,12 @@ def stopped() -> str:
 
 
 def not_lifted(
-    blocked: Sequence[Blocked], escalations: Sequence[Escalation], suggestion: str | None, *, switchable: bool
+    blocked: Sequence[Blocked], escalations: Sequence[Escalation], suggestion: str | None, *, remedy: str
 ) -> str:
-    """The sandbox blocked a call, and nobody can be asked whether it may go on. `switchable`: as above."""
-    if switchable:
-        return " ".join([*sentences(blocked), READ_ONLY])
+    """The sandbox blocked a call, and nobody can be asked whether it may go on. `remedy`: as above."""
+    if remedy:
+        names_mode = remedy == READ_ONLY and any(one.kind == "read-only" for one in blocked)
+        return " ".join([*sentences(blocked), *(() if names_mode else (remedy,))])
     hosts = dict.fromkeys(one.net_word for one in blocked if one.kind in ("network", "private") and one.what)
     ways = [f"add --net {','.join(filter(None, hosts))}"] if any(hosts) else []
     ways += [f"add --add-dir {shlex.quote(one.what)}" for one in escalations if one.kind == "directory"]
@@ -212,9 +214,9 @@ def not_lifted(
     return " ".join([*sentences(blocked), _nobody(ways)])
 
 
-def blocked_earlier(blocked: Sequence[Blocked], *, switchable: bool) -> str:
-    """The sandbox blocked what runs in the background, and nobody can be asked about it."""
-    return " ".join(["Of what runs in the background:", *sentences(blocked), READ_ONLY if switchable else _nobody(())])
+def blocked_earlier(blocked: Sequence[Blocked], *, remedy: str) -> str:
+    """The sandbox blocked what runs in the background, and nobody can be asked about it. `remedy`: as above."""
+    return f"Of what runs in the background: {not_lifted(blocked, (), None, remedy=remedy)}"
 
 
 def _keep(rules: str, wider: str = "") -> str:
