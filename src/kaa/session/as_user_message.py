@@ -27,7 +27,7 @@ def custom_type_of(origin: Origin) -> str:
 
 def is_of_kaa(custom_type: str) -> bool:
     """Whether kaa itself wrote a message of this type, for the model to read."""
-    return custom_type in map(custom_type_of, _ORIGINS)
+    return custom_type.startswith(_OWN_TYPE) and ":" not in custom_type  # extensions of its own name other kinds
 
 
 def origin_of(custom_type: str) -> Origin:
@@ -76,7 +76,7 @@ def custom_message(entry: CustomMessage) -> UserMessage:
         entry.content,
         unix_milliseconds(entry.timestamp),
         origin_of(entry.custom_type),
-        None if extension.startswith(_OWN_TYPE) and not kind else note,
+        None if is_of_kaa(entry.custom_type) else note,
     )
 
 

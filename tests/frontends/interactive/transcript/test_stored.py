@@ -5,7 +5,16 @@ from typing import overload
 import pytest
 
 from kaa.core.events import Event, MessageEnd, MessageStart
-from kaa.core.messages import AssistantMessage, Message, Origin, TextContent, ThinkingContent, ToolCall, user_message
+from kaa.core.messages import (
+    AssistantMessage,
+    ExtensionNote,
+    Message,
+    Origin,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    user_message,
+)
 from kaa.frontends.interactive.transcript.stored import EarlierBlocks, StoredBlocks
 from kaa.frontends.interactive.transcript.transcript_view import RECENT
 from kaa.session.compaction.undoing import WHOLE
@@ -130,6 +139,15 @@ def test_what_kaa_writes_for_the_model_says_so(origin: Origin) -> None:
     live = Session().show(MessageStart(message), MessageEnd(message)).text()
 
     assert live == shown([entry]) == "[to the model]\n  Run the tests."
+
+
+def test_the_report_of_an_agent_is_not_headed_by_the_module_that_sent_it() -> None:
+    message = user_message("[agent a] Done.", origin="extension", note=ExtensionNote("kaa.builtin.skills"))
+    entry = CustomMessage(custom_type="kaa.builtin.skills", content="[agent a] Done.", display=True)
+
+    live = Session().show(MessageStart(message), MessageEnd(message)).text()
+
+    assert live == shown([entry]) == "[to the model]\n  [agent a] Done."
 
 
 def test_a_compaction_that_was_taken_back_is_no_summary() -> None:

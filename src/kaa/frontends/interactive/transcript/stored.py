@@ -234,9 +234,11 @@ def _stands_among_results(entry: DisplayEntry) -> bool:
 
 
 def _said_by_extension(view: ViewOptions, said: CustomNote | CustomMessage | Custom) -> Block:
-    label = TO_MODEL if is_of_kaa(said.custom_type) else label_of(said.custom_type) or "note"
+    label = label_of(said.custom_type) or "note"
     if isinstance(said, Custom):
         return ExtensionBlock(view, label, "", {"display": said.display})
+    if is_of_kaa(said.custom_type):
+        label = TO_MODEL
     return ExtensionBlock(view, label, split_content(said.content)[0], said.details)
 
 

@@ -193,9 +193,10 @@ class TranscriptView:
     def _add_extension_block(self, note: ExtensionNote, text: str = "") -> None:
         # Lazily, as above.
         from kaa.frontends.interactive.transcript.displayed import ExtensionBlock
-        from kaa.session.as_user_message import label_of, type_of
+        from kaa.session.as_user_message import is_of_kaa, label_of, type_of
 
-        label = label_of(type_of(note.extension, note.kind))
+        kind = type_of(note.extension, note.kind)
+        label = TO_MODEL if text and is_of_kaa(kind) else label_of(kind)
         self.add(ExtensionBlock(self._view, label, text, note.details))
 
     def _card(self, call_id: str, tool: str) -> "ToolCard":
