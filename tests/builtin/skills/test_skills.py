@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import pytest
+
 from kaa.builtin.skills import skills_extension
 from kaa.builtin.skills.index import SkillIndex
 from kaa.components.agent_definition import AgentDefinition
@@ -120,6 +122,30 @@ def test_skills_that_the_model_may_not_use_or_that_do_not_exist_are_refused(stag
 
     assert result.is_error
     assert "There is no skill 'deploy'. Skills: pdf, style, survey." in result.text
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "is_found"),
+    [
+        ("pdf", ("office:pdf",), True),
+        ("office:pdf", ("office:pdf", "print:pdf"), True),
+        ("pdf", ("office:pdf", "print:pdf"), False),
+        ("df", ("office:pdf",), False),
+    ],
+)
+def test_the_name_of_the_plugin_may_be_left_out_where_one_has_such_a_skill(
+    stage: Stage, name: str, files: tuple[str, ...], is_found: bool
+) -> None:
+    async def scene(hosted: HostedConversation) -> ToolResultMessage:
+        stage.server.begin([call("skill", name=name), say("Done.")])
+        await hosted.work.submit(user_message("Do it."))
+        (result,) = (one for one in hosted.conversation.messages if isinstance(one, ToolResultMessage))
+        return result
+
+    result = play(stage, scene, *map(skill_file, files))
+
+    assert result.is_error is not is_found
+    assert ("How to office:pdf." in result.text) is is_found
 
 
 def test_an_agent_carries_out_a_skill_that_forks(stage: Stage) -> None:

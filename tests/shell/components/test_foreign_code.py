@@ -65,3 +65,12 @@ def test_settings_that_cannot_be_read_are_reported_once(tmp_path: Path) -> None:
     said = notices(tmp_path, **{"opencode.json": "{"})
 
     assert not any("plugins" in notice for notice in said)
+
+
+def test_instructions_that_settings_of_opencode_name_are_named(tmp_path: Path) -> None:
+    said = notices(tmp_path, **{"opencode.json": '{"instructions": ["docs/*.md", "https://example.com/rules.md"]}'})
+
+    assert (
+        "opencode.json: not used of it: the instructions docs/*.md, https://example.com/rules.md. AGENTS.md can import"
+        " files: @FILE" in said
+    )

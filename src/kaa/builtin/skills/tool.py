@@ -40,7 +40,7 @@ def skill_tool(
     """
 
     async def use(given: SkillArguments, context: ToolContext) -> ToolResult:
-        name = given.name.strip().lstrip("/$").removeprefix("skill:")
+        name = _full_name(given.name.strip().lstrip("/$").removeprefix("skill:"), skills)
         if (file := skills.get(name)) is None:
             raise ToolError(f"There is no skill {given.name!r}. Skills: {', '.join(skills)}.")
         if name in (within := _CARRIED_OUT.get()):
@@ -57,3 +57,11 @@ def skill_tool(
             _CARRIED_OUT.reset(before)
 
     return TypedTool(SKILL_TOOL, "Get the instructions of a skill.", SkillArguments, use)
+
+
+def _full_name(name: str, skills: Mapping[str, SkillFile]) -> str:
+    """The name of a skill with that of its plugin, if it was given without and only one plugin has such a skill."""
+    if name in skills:
+        return name
+    found = [one for one in skills if one.endswith(f":{name}")]
+    return found[0] if len(found) == 1 else name

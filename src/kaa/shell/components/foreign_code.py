@@ -1,5 +1,7 @@
 """Names extensions of pi and plugins of opencode, which kaa does not execute: they are JavaScript for another agent.
 
+It also names the files that settings of opencode add to its prompt: patterns and addresses, which kaa does not read.
+
 Sources: "Extensions" in the documentation of pi 1.5; "Plugins" and "Custom tools" of opencode 1.18, whose version 2 has
 the setting `plugins` and the folder `plugins` instead of `plugin`.
 """
@@ -31,6 +33,13 @@ _USER_FOLDERS: Final = {
 }
 
 
+class _Unused(msgspec.Struct):
+    """Names in settings of opencode."""
+
+    plugins: list[str]
+    instructions: list[str]
+
+
 async def foreign_code(
     tree: Tree, settings: Sequence[Place], inside: str | None, *, of_user: bool = False
 ) -> tuple[str, ...]:
@@ -46,10 +55,16 @@ async def foreign_code(
         code = [path for folder in folders for path in await _code_in(tree, str(expanded(folder)))]
         if code:
             notices.append(f"{_names(code)}: not used, because kaa does not execute code for {agent}")
-    found = await find_parts(tree, settings, inside, _plugins, "plugins")
+    found = await find_parts(tree, settings, inside, _unused, "plugins and instructions")
     for file in found.files:
-        names = msgspec.json.decode(file.data, type=list[str])
-        notices.append(f"{file.path}: not used of it: the plugins {_names(names)}, which are code for opencode")
+        unused = msgspec.json.decode(file.data, type=_Unused)
+        if unused.plugins:
+            notices.append(
+                f"{file.path}: not used of it: the plugins {_names(unused.plugins)}, which are code for opencode"
+            )
+        if unused.instructions:
+            named = _names(unused.instructions)
+            notices.append(f"{file.path}: not used of it: the instructions {named}. AGENTS.md can import files: @FILE")
     return tuple(notices)
 
 
@@ -72,14 +87,15 @@ async def _entries(tree: Tree, folder: str) -> list[DirEntry]:
         return []
 
 
-def _plugins(_place: Place, data: bytes) -> bytes | None:
-    """The names of the plugins in settings of opencode, as JSON. Whoever reads its agents reports a broken file."""
+def _unused(_place: Place, data: bytes) -> bytes | None:
+    """What kaa does not use of settings of opencode, as JSON. Whoever reads its agents reports a broken file."""
     try:
         values = jsonc.decode(data, dict[str, Json])
     except (jsonc.JsoncError, msgspec.ValidationError, RecursionError):
         return None
-    names = [*_named(values.get("plugin")), *_named(values.get("plugins"))]
-    return msgspec.json.encode(names) if names else None
+    plugins = [*_named(values.get("plugin")), *_named(values.get("plugins"))]
+    unused = _Unused(plugins, [*_named(values.get("instructions"))])
+    return msgspec.json.encode(unused) if unused.plugins or unused.instructions else None
 
 
 def _named(value: Json) -> Iterator[str]:
