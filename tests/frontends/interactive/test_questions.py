@@ -204,6 +204,38 @@ def test_a_letter_and_enter_answer_at_once(seat: Seated) -> None:
     assert answers == [AllowOnce()]
 
 
+def test_a_number_selects_an_answer_and_enter_gives_it(seat: Seated) -> None:
+    answers = asked(seat, Trust("Trust it?", "/project", ("AGENTS.md",)))
+
+    press(seat, "4", "enter")
+
+    assert answers == [TrustDecision("stored")]
+    assert seat.main_view.editor.is_empty
+
+
+def test_a_number_that_stands_alone_only_selects(seat: Seated) -> None:
+    answers = asked(seat, Trust("Trust it?", "/project", ("AGENTS.md",)))
+    pointer = seat.main_view.context.glyphs.pointer
+    before = next(line for line in seat.dock.splitlines() if pointer in line)
+
+    press(seat, "2")
+    while next(line for line in seat.dock.splitlines() if pointer in line) == before:
+        seat.reactor.call_later(0.01, seat.reactor.stop)
+        seat.reactor.run()
+
+    assert answers == []
+    assert seat.main_view.editor.is_empty
+
+
+def test_a_number_without_an_answer_is_text(seat: Seated) -> None:
+    answers = asked(seat, Trust("Trust it?", "/project", ("AGENTS.md",)))
+
+    press(seat, "9")
+
+    assert seat.main_view.editor.text == "9"
+    assert answers == []
+
+
 @pytest.mark.parametrize("text", ["/export o", "only this", "yes, do it", "nod"])
 def test_the_letters_of_a_message_do_not_answer(seat: Seated, text: str) -> None:
     answers = asked(seat, Trust("Trust it?", "/project", ("AGENTS.md",)))

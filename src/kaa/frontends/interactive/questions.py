@@ -234,7 +234,10 @@ class _LoneLetters:
             if keymap.first(key, "tui.select.confirm") is None:
                 self._main_view.editor.key(held)
                 return False
-            key = held
+            if isinstance(choices := self._dialog.control, DialogChoices) and choices.numbered(held) is not None:
+                self._dialog.key(held)  # it selects an answer, which Enter takes
+            else:
+                key = held
         elif isinstance(self._dialog.control, DialogChoices) and not self._is_selecting and _types(key):
             return self._hold(key, self._dialog.control)
         elif isinstance(self._dialog.control, SelectList) and not self._is_selecting and _types(key):
@@ -247,7 +250,7 @@ class _LoneLetters:
         return not self._is_selecting and not self._main_view.editor.is_empty
 
     def _hold(self, key: Input, choices: DialogChoices) -> bool:
-        """Answer with a letter as soon as it is known to be alone. Returns whether it is an answer at all."""
+        """Hand over a letter or number as soon as it is known to be alone. Returns whether it is an answer at all."""
         if not isinstance(key, Key) or not choices.has(key):
             return False
         self._held = (key, self._main_view.app.reactor.call_later(_ALONE_SECONDS, self._answer))

@@ -1,4 +1,4 @@
-"""The answers to a question: chosen with the arrows and Enter, or at once with a letter."""
+"""The answers to a question: chosen with the arrows or a number, and Enter, or at once with a letter."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -74,12 +74,18 @@ class DialogChoices(Display):
             case "tui.select.cancel":
                 self._on_cancel()
             case _:
-                return self._take_by_letter(key)
+                return self._take_by_letter(key) or self._select_by_number(key)
         return True
 
     def has(self, key: Key) -> bool:
-        """Whether a key is the letter of an answer."""
-        return self._by_letter(key) is not None
+        """Whether a key is the letter or the number of an answer."""
+        return self._by_letter(key) is not None or self.numbered(key) is not None
+
+    def numbered(self, key: Input) -> int | None:
+        """The index of the answer whose number a key is: 1 is the first. It is selected, and Enter takes it."""
+        pressed = key.text if isinstance(key, Key) and key.action != "release" else ""
+        index = "123456789".find(pressed) if len(pressed) == 1 else -1
+        return index if 0 <= index < len(self._choices) else None
 
     def take(self, words: str) -> bool:
         """Give the answer that a line of text names: by its letter, or by the word it begins with.
@@ -107,6 +113,11 @@ class DialogChoices(Display):
         if chosen is not None:
             chosen.take()
         return chosen is not None
+
+    def _select_by_number(self, key: Input) -> bool:
+        if (index := self.numbered(key)) is not None:
+            self._select(index)
+        return index is not None
 
     def _by_letter(self, key: Input) -> DialogChoice | None:
         pressed = key.text.lower() if isinstance(key, Key) and key.action != "release" else ""
