@@ -524,6 +524,26 @@ def test_what_is_no_package_of_npm_is_refused(world: World) -> None:
     assert "invalid package 'npm:../x': use npm:NAME" in world.err
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("skills/report/SKILL.md", "---\ndescription: Report\n---\nRead `~/.claude/projects/**/*.jsonl`.\n"),
+        ("skills/report/mine.mjs", "const at = path.join(os.homedir(), '.claude', 'projects');\n"),
+        ("mine.py", 'at = Path.home() / ".claude" / "projects"\n'),
+    ],
+)
+def test_a_plugin_that_reads_sessions_of_its_agent_is_told_before_it_is_installed(
+    world: World, file: str, text: str
+) -> None:
+    write(world.market / "plugins" / "tools", {file: text})
+    world.add()
+
+    world.plugin("install", "tools")
+
+    said = f"    it names ~/.claude/projects ({file}), which commands do not see:"
+    assert f'{said} "!~/.claude/projects" in sandbox.hidden shows it' in world.out
+
+
 def test_what_keeps_a_plugin_from_working_is_shown(world: World) -> None:
     def hook(command: str) -> dict[str, object]:
         return {"hooks": [{"type": "command", "command": command}]}

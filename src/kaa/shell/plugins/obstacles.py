@@ -1,4 +1,4 @@
-"""Finds what keeps a plugin from working here: programs and files that are missing, and state in protected files."""
+"""Finds what keeps a plugin from working here: missing programs and files, protected state, and hidden folders."""
 
 import re
 import shlex
@@ -36,6 +36,9 @@ _CONFIGURATION = re.compile(
     r"\.\w+/(?:settings(?:\.local)?\.json|config\.toml|CLAUDE\.md|commands?|agents?|skills?|hooks|plugins?|rules|mcp\.json)\b"
 )
 
+# Where agents keep their sessions in the home, also in parts: `path.join(os.homedir(), ".claude", "projects")`.
+_SESSIONS = re.compile(r"\.(?:(claude)[\"']?[\s,/]{1,3}[\"']?(projects)|(codex)[\"']?[\s,/]{1,3}[\"']?(sessions))\b")
+
 
 def obstacles(plugin: Plugin, files: Listing, environ: Mapping[str, str]) -> list[str]:
     """What will not work, in clauses for people; empty if nothing is known.
@@ -58,6 +61,7 @@ def obstacles(plugin: Plugin, files: Listing, environ: Mapping[str, str]) -> lis
     return [
         *(f"{problem}, which {_names([*needing])} {_needs(len(needing))}" for problem, needing in found.items()),
         *_protected(plugin, files),
+        *_hidden(plugin, files),
     ]
 
 
@@ -128,6 +132,21 @@ def _protected(plugin: Plugin, files: Listing) -> Iterator[str]:
             f"it names {_names(shown)}: such files of a project are protected, so that hooks and commands can read them"
             " and not write them"
         )
+
+
+def _hidden(plugin: Plugin, files: Listing) -> Iterator[str]:
+    """Folders of the home that texts of a plugin name, although the sandbox shows nothing of them."""
+    parts = (*plugin.skills, *plugin.commands, *plugin.agents)
+    scripts = (path for path in files.files("") if path.endswith(_SEARCHED) and not _OF_TESTS.search(path))
+    named: dict[str, str] = {}
+    for path in (*(part.path for part in parts), *islice(scripts, _MOST_FILES)):
+        data = files.read(path)
+        if data is not None and len(data) <= _MOST_BYTES:
+            for match in _SESSIONS.finditer(data.decode("utf-8", "replace")):
+                agent, folder = filter(None, match.groups())
+                named.setdefault(f"~/.{agent}/{folder}", path)
+    for folder, path in named.items():
+        yield f'it names {folder} ({path}), which commands do not see: "!{folder}" in sandbox.hidden shows it'
 
 
 def _needs(count: int) -> str:
