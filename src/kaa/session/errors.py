@@ -77,7 +77,8 @@ class SessionBusyError(SessionError):
             use, advice = "already open in this process", "continue there, or"
         else:
             holder = "another process" if pid is None else f"process {pid}"
-            attach = "" if pid is None else f"attach to it (kaa agents attach {pid}), "
+            # Nobody here knows whether it listens; scripts do not.
+            attach = "" if pid is None else f"attach to it unless it runs print or rpc mode (kaa agents attach {pid}), "
             use, advice = f"in use by {holder}", f"{attach}end that one first,"
         name = session_id_in(path.name) or str(path)
         super().__init__(

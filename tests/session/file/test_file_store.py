@@ -345,7 +345,9 @@ def test_a_second_writer_is_told_who_holds_the_session(tmp_path: Path) -> None:
 def test_the_advice_about_a_session_in_use_has_its_id(tmp_path: Path) -> None:
     said = str(SessionBusyError(tmp_path / "2026-01-01T00-00-00-000Z_abc-1.jsonl", 7))
 
-    assert said.startswith("the session abc-1 is in use by process 7: attach to it (kaa agents attach 7),")
+    assert said.startswith(
+        "the session abc-1 is in use by process 7: attach to it unless it runs print or rpc mode (kaa agents attach 7),"
+    )
     assert "kaa --fork abc-1" in said
     assert "/new" in said
 
