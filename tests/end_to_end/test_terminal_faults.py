@@ -162,9 +162,9 @@ def _with_another_model(models: str) -> str:
 
 
 def test_what_cannot_be_said_comes_back_into_the_editor(seat: Seat) -> None:
-    with seat.open(script=[say("fine"), say("fine again")]) as program:
+    with seat.open(script=[say("Splendid."), say("Splendid again.")]) as program:
         enter(program, "hello")
-        program.wait_for("fine")
+        program.wait_for("Splendid.")
         program.wait_for(is_idle)
         (session,) = seat.session_files
         session.unlink()
@@ -176,6 +176,6 @@ def test_what_cannot_be_said_comes_back_into_the_editor(seat: Seat) -> None:
         enter(program, "/new")
         program.wait_for("Started a new session")
         enter(program, "hello again")
-        program.wait_for("fine again")
+        program.wait_for("Splendid again.")
 
     assert seat.heard()[-1] == ("user", "hello again")

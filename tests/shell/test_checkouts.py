@@ -287,7 +287,9 @@ def test_restoring_everything_is_refused_where_a_protected_file_changed(
     assert ((project / "a.txt").read_text(), (project / ".envrc").read_text()) == ("one\n", "mine\n")
 
 
-@pytest.mark.parametrize("command", ["git checkout .", "git restore --staged .", "git restore -S .", "git checkout -- a.txt"])
+@pytest.mark.parametrize(
+    "command", ["git checkout .", "git restore --staged .", "git restore -S .", "git checkout -- a.txt"]
+)
 def test_restoring_what_is_not_protected_runs(project: Path, command: str) -> None:
     (project / "a.txt").write_text("mine\n")
 

@@ -103,7 +103,7 @@ class _Parser:
                 raise SearchError(f"The braces of the glob {self._shown!r} give too many alternatives.")
             if len(pieces) == 1:
                 for one in found:
-                    one += pieces[0]
+                    one.extend(pieces[0])
             else:
                 found = [[*before, *piece] for before in found for piece in pieces]
         if depth:

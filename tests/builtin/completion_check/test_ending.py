@@ -357,7 +357,8 @@ class TestDeclaredCommands:
         played.play([item for _ in range(5) for item in (_EDIT, say("Done."))])
 
         assert (len(played.told), len(played.ran)) == (2, 3)
-        assert (played.ends[0].reason, played.ends[0].error) == ("unverified", "not verified: `make test` fails")
+        assert played.ends[0].reason == "unverified"
+        assert (played.ends[0].error or "").startswith("not verified: `make test` fails")  # and how long it took
 
     def test_a_model_that_argues_ends_the_run_without_another_check(self, played: Played) -> None:
         played.results["make test"] = [failing()]

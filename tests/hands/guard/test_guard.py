@@ -2777,6 +2777,8 @@ def test_whatever_links_under_protected_names_execute_is_guarded(
         (".devcontainer/lib", "tree"),
         (".claude/scripts", "tree"),
         (".vscode/server", "tree"),
+        (".devcontainer/tools", "tree"),
+        (".vscode/env", "tree"),
         (".claude/skills/build", "tree"),
         (".claude/skills/build/run.py", "file"),
     ],

@@ -49,6 +49,11 @@ _EXECUTED_FOLDERS = frozenset(
         *("skill", "skills", "steering", "tool", "tools", "workflows"),
     )
 )
+# Of these, those that only one program executes, and what its folder is called: for others they are the project's own.
+_OF_ONE_PROGRAM = {
+    **dict.fromkeys(("mode", "modes", "tool", "tools"), frozenset((".opencode", "opencode"))),
+    "env": frozenset((".flox",)),
+}
 _WITH_EXECUTED_FOLDERS = frozenset(
     (".husky", "extension", "extensions", "hook", "hooks", "plugin", "plugins", "tool", "tools")
 )
@@ -103,6 +108,8 @@ def _executed_on_way(link: str, protected: str, *, may_be_text: bool) -> Sequenc
 def _is_data(name: str, above: Sequence[str], link: str) -> bool:
     folded = name.casefold()
     if os.path.isdir(link):
+        if folded in _OF_ONE_PROGRAM and _OF_ONE_PROGRAM[folded].isdisjoint(above):
+            return True
         return folded not in _EXECUTED_FOLDERS and _WITH_EXECUTED_FOLDERS.isdisjoint(above)
     return folded in _MANIFESTS or folded.endswith(_DATA_ENDINGS) or _COMPOSE.fullmatch(folded) is not None
 

@@ -75,11 +75,11 @@ _EXCHANGED = (
 )
 _LEFT_OUT = (
     "kaa did not look at all of {} for code of projects that it loads: there are too many files, or that took too long."
-    " So nobody is asked when such code changes. Keep its script in a folder of its own, and name none in it that large"
+    " So nobody is asked when such code changes. Keep its script in a separate folder, and name no such folder in it"
 )
 _WRITTEN = (
     "it was ended, because commands can write {} since {} became a place to work in, and it could load that later."
-    " The next use starts it from a copy, and asks if that is other code"
+    " The next use starts it anew, from a copy where that is needed, and asks if its code is other code"
 )
 
 
