@@ -6,6 +6,7 @@ import pytest
 
 from kaa.core.messages import ExtensionNote, ImageContent, TextContent, UserMessage
 from kaa.session.context import build_context
+from kaa.session.entries import Custom
 from kaa.session.file.file_store import FileStore, waiting_path
 from kaa.session.store import new_header
 from kaa.session.waiting import WaitingMessages, recover_waiting
@@ -39,6 +40,7 @@ def test_the_model_reads_what_extensions_sent_and_the_person_gets_back_what_they
 
 
 def test_what_is_left_at_an_end_comes_back_like_what_a_kill_left(store: FileStore) -> None:
+    store.append(Custom(custom_type="begun"))  # a session without an entry has no file
     waiting = WaitingMessages(store.path)
     waiting.keep([_LAST])
     waiting.leave([_REPORT, _STEERING])

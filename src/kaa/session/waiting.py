@@ -32,6 +32,7 @@ class WaitingMessages:
     """
 
     def __init__(self, session: Path, left: Sequence[UserMessage] = ()) -> None:
+        self._session = session
         self._path = waiting_path(session)
         self._left = list(left)
         self._waiting: list[UserMessage] = []
@@ -58,7 +59,9 @@ class WaitingMessages:
             LOG.warning("messages that wait cannot be kept: %s", error)
 
     def leave(self, messages: Sequence[UserMessage]) -> None:
-        """Keep these for the next opening of the session."""
+        """Keep these for the next opening of the session, if there can be one."""
+        if not self._session.exists():
+            return
         self._left += messages
         self.keep(self._waiting)
 

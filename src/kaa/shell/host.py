@@ -100,8 +100,8 @@ class HostedConversation:
         """Stop what is under way and close the conversation; see `Host.end`."""
         self.is_open = False
         with self._view:
-            sent = [message for message in self.conversation.waiting if message.note is not None]
-            self.conversation.leave([*sent, *await self.work.end()])
+            self.conversation.leave(self.conversation.waiting)
+            await self.work.end()
             await self.conversation.close(reason)
 
 
@@ -242,6 +242,7 @@ class Host:
         # What is under way in the one before ends only now: another session may not open.
         hosted = await self.open(options, workspace, kind)
         before.is_open = False
+        before.conversation.leave([one for one in before.conversation.waiting if one.note is not None])
         hosted.work.keep(await before.work.end())
         try:
             await self.end(before, kind)

@@ -49,9 +49,10 @@ _EXECUTED_FOLDERS = frozenset(
         *("skill", "skills", "steering", "tool", "tools", "workflows"),
     )
 )
-# Of these, those that only one program executes, and what its folder is called: for others they are the project's own.
-_OF_ONE_PROGRAM = {
-    **dict.fromkeys(("mode", "modes", "tool", "tools"), frozenset((".opencode", "opencode"))),
+# Of these, those that only some programs execute, and what their folders are called: in others they are the project's.
+_OF_SOME_PROGRAMS = {
+    **dict.fromkeys(("mode", "modes"), frozenset((".opencode", "opencode", ".roo"))),
+    **dict.fromkeys(("tool", "tools"), frozenset((".opencode", "opencode", ".vibe"))),
     "env": frozenset((".flox",)),
 }
 _WITH_EXECUTED_FOLDERS = frozenset(
@@ -87,7 +88,7 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
         if not _ON_REQUEST.isdisjoint((*link_to_it.split("/"), *((subject.name, *above) if path else ()))):
             continue
         link = os.path.join(subject.path, path).rstrip("/")
-        if path and _is_data(name, (subject.name, *above), link):
+        if path and _is_data(name, (*link_to_it.split("/"), subject.name, *above), link):
             continue
         may_be_text = name.endswith(TEXTS) or is_for_agents(f"{link_to_it}/{subject.name}".split("/"))
         for place in _executed_on_way(link, subject.path, may_be_text=may_be_text):
@@ -108,9 +109,10 @@ def _executed_on_way(link: str, protected: str, *, may_be_text: bool) -> Sequenc
 def _is_data(name: str, above: Sequence[str], link: str) -> bool:
     folded = name.casefold()
     if os.path.isdir(link):
-        if folded in _OF_ONE_PROGRAM and _OF_ONE_PROGRAM[folded].isdisjoint(above):
-            return True
-        return folded not in _EXECUTED_FOLDERS and _WITH_EXECUTED_FOLDERS.isdisjoint(above)
+        is_executed = folded in _EXECUTED_FOLDERS
+        if folded in _OF_SOME_PROGRAMS:
+            is_executed = not _OF_SOME_PROGRAMS[folded].isdisjoint(map(str.casefold, above))
+        return not is_executed and _WITH_EXECUTED_FOLDERS.isdisjoint(above)
     return folded in _MANIFESTS or folded.endswith(_DATA_ENDINGS) or _COMPOSE.fullmatch(folded) is not None
 
 

@@ -37,7 +37,7 @@ def _file(top: Path, name: str) -> ConfigurationFile:
         import hashlib  # lazy, as in `digest`
 
         with path.open("rb") as content:  # no text: that it is too long is said
-            data = b"\0" + hashlib.file_digest(content, "sha256").digest()
+            data = bytes(64) + hashlib.file_digest(content, "sha256").digest()
     else:
         data = read_regular(path)
     return ConfigurationFile(name, "file", data, bool(status.st_mode & 0o100))

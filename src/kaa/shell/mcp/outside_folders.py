@@ -17,10 +17,25 @@ _OF_SYSTEM = (
     *("/proc", "/sys", "/dev", "/run", "/var/run", "/boot", "/etc", "/lost+found", "/snap"),
     *("/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/spool"),
 )
+# Disks that were plugged in, and the host as a toolbox shows it.
+_MOUNTED = ("/run/media", "/run/host")
 # What lies in there may be code of a server. That all of it is, nothing says.
 _SHARED = frozenset(
     (
-        *("/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/usr", "/usr/local", "/usr/src", "/var"),
+        *(
+            "/",
+            "/home",
+            "/media",
+            "/mnt",
+            "/run/media",
+            "/opt",
+            "/root",
+            "/srv",
+            "/usr",
+            "/usr/local",
+            "/usr/src",
+            "/var",
+        ),
         *("/tmp", "/var/tmp"),  # noqa: S108 - the directories themselves
     )
 )
@@ -32,7 +47,7 @@ _MAX_SECONDS = 10.0  # a disk may be slow, or far away
 def is_of_system(path: str, home: str) -> bool:
     """True for a path of the kernel or the system, and for what other programs write there. Both are real paths."""
     is_of_home = home not in _SHARED and is_below(path, (home,))
-    return is_below(path, _OF_SYSTEM) and not is_of_home
+    return is_below(path, _OF_SYSTEM) and not is_of_home and not is_below(path, _MOUNTED)
 
 
 def may_be_package(folder: str, home: str) -> bool:

@@ -170,6 +170,9 @@ def _compared(path: str, before: KnownFile | None, after: ConfigurationFile | No
     if old is None:
         yield f"{path}: there is no text to compare it with: all of it as it is now"
         old = ""
+    if old == new and before is not None:
+        yield f"{path}: differs only in bytes that cannot be shown"
+        return
     compares = room.compares(old.count("\n") + new.count("\n"))
     yield from unified(old, new, names, compares)
 
