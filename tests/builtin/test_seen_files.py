@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from kaa.builtin.seen_files import SeenFiles
+from kaa.builtin.seen_files import SeenFiles, _known_paths
+from kaa.core.messages import AssistantMessage, ToolCall, ToolResultMessage, Usage
 from kaa.ext.asking import NOBODY
 from kaa.ext.context import ConversationContext
 from kaa.shell.conversation import Conversation
@@ -66,6 +67,14 @@ def test_a_file_that_was_written_before_is_overwritten(days: Days) -> None:
     days.play(call("write", path="other.txt", content="1"))
 
     assert days.play(call("write", path="other.txt", content="2")).startswith("Overwrote other.txt")
+
+
+def test_a_file_that_was_written_in_the_millisecond_of_its_result_is_known() -> None:
+    call_of_write = AssistantMessage((ToolCall("1", "write", {"path": "a.txt"}),), "", "", "", Usage(), "toolUse")
+    result = ToolResultMessage("1", "write", (), is_error=False, timestamp=1_000)
+
+    assert list(_known_paths((call_of_write, result), 1_000_999_999)) == ["a.txt"]
+    assert list(_known_paths((call_of_write, result), 1_001_000_000)) == []
 
 
 def test_what_was_saved_since_is_not_overwritten(days: Days) -> None:

@@ -54,7 +54,7 @@ def returning(value: object) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("result", "problem"),
     [
-        (Reply(5), "returned Reply(text=5): expected `str`, got `int`"),  # type: ignore[arg-type]
+        (Reply(5), "returned Reply(text=5, over_budget=False): expected `str`, got `int`"),  # type: ignore[arg-type]
         (Reply(b"x"), "expected `str`, got `bytes`"),  # type: ignore[arg-type]
         (Submit(5), "returned Submit(text=5): expected `str`, got `int`"),  # type: ignore[arg-type]
         (Submit(" "), "returned Submit(text=' '): return Submit with a text that is not empty"),

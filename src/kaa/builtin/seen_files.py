@@ -178,7 +178,7 @@ def _known_paths(messages: Sequence[Message], since_ns: int) -> Iterator[str]:
             case AssistantMessage():
                 calls = {call.id: call for call in message.tool_calls}
             case ToolResultMessage(tool_name=name, is_error=False, timestamp=moment_ms) if (
-                name in _KNOWING and moment_ms * 1_000_000 >= since_ns
+                name in _KNOWING and moment_ms >= since_ns // 1_000_000
             ):
                 call = calls.get(message.tool_call_id)
                 path = with_path(call.arguments).get("path") if call is not None else None
