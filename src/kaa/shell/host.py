@@ -100,8 +100,13 @@ class HostedConversation:
         """Stop what is under way and close the conversation; see `Host.end`."""
         self.is_open = False
         with self._view:
-            self.conversation.leave(self.conversation.waiting)
-            await self.work.end()
+            waiting = self.conversation.waiting
+            self.conversation.leave(waiting)
+            given_back = [*waiting, *self.work.unsaid]
+            # What a hook still looked at is in neither.
+            self.conversation.leave(
+                [one for one in await self.work.end() if not any(one is known for known in given_back)]
+            )
             await self.conversation.close(reason)
 
 

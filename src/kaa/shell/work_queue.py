@@ -5,7 +5,7 @@ Extensions have the conversation do things, too, which nobody waits for: they ha
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import Context
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
@@ -81,6 +81,11 @@ class WorkQueue:
     def beside(self) -> int:
         """How many works go on that no run and no message waits for."""
         return len(self._works_beside)
+
+    @property
+    def unsaid(self) -> Sequence[UserMessage]:
+        """What could not be said, and nobody has taken back yet."""
+        return self._unsaid
 
     async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
         """Give a message to the model: now, or, while it works, as soon as possible.

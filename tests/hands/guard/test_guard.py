@@ -2801,6 +2801,24 @@ def test_manifests_and_data_behind_links_under_protected_names_stay(
     assert brain.check() == {}
 
 
+def test_what_folders_above_a_protected_name_are_called_says_nothing(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    for folder in ("agents/web", "tools/web", "shared/claude/hooks", "shared/dc", "scripts", "src"):
+        (project / folder).mkdir(parents=True)
+    (project / "scripts" / "pre.sh").write_text("mine")
+    (project / "agents" / "web" / ".claude").symlink_to("../../shared/claude")
+    (project / "shared" / "claude" / "hooks" / "pre.sh").symlink_to("../../../scripts/pre.sh")
+    (project / "tools" / "web" / ".devcontainer").symlink_to("../../shared/dc")
+    (project / "shared" / "dc" / "src").symlink_to("../../src")
+    brain = start()
+
+    _write(project / "scripts" / "pre.sh", "evil")
+    _write(project / "src" / "new.py", "work")
+
+    assert list(brain.check()) == ["scripts/pre.sh"]
+
+
 def test_a_text_that_a_shell_executes_is_guarded(project: Path, start: Callable[..., Brain]) -> None:
     (project / "conf").mkdir()
     (project / "sub").mkdir()

@@ -61,13 +61,26 @@ _WITH_EXECUTED_FOLDERS = frozenset(
 
 
 class LedTo(NamedTuple):
-    """What a link leads to. `link`: the path of the link, below the writable directory in which it is."""
+    """What a link leads to."""
 
     subject: Subject
-    link: str
+    link: "Link"
 
 
-def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_to_it: str = "") -> Iterator[LedTo]:
+class Link(NamedTuple):
+    """A link that protects what it leads to.
+
+    Attributes:
+        path: below the writable directory in which it is.
+        names: from the protected name on, also of the links on the way: what the folders above that are called says
+            nothing of what executes it.
+    """
+
+    path: str = ""
+    names: tuple[str, ...] = ()
+
+
+def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_to_it: Link) -> Iterator[LedTo]:
     """What links at and below a protected name lead to, as far as commands can write it, with the links on the way.
 
     `sub/.envrc -> ../conf/envrc`, `.husky/pre-commit -> ../scripts/check` and `.claude/skills -> ../ai/skills` count.
@@ -78,23 +91,24 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
         subject: the protected name.
         items: what is at the name.
         roots: the writable directories.
-        link_to_it: if only a link makes the name protected, the path of that link.
+        link_to_it: if only a link makes the name protected, that link; an empty one otherwise.
     """
     for path, item in items.items():
         if not item.is_link:
             continue
         shown = os.path.join(subject.directory.path, subject.name, path).rstrip("/")
         *above, name = path.split("/")
-        if not _ON_REQUEST.isdisjoint((*link_to_it.split("/"), *((subject.name, *above) if path else ()))):
+        around = (*link_to_it.names, subject.name)
+        if not _ON_REQUEST.isdisjoint((*around, *above) if path else link_to_it.names):
             continue
         link = os.path.join(subject.path, path).rstrip("/")
-        if path and _is_data(name, (*link_to_it.split("/"), subject.name, *above), link):
+        if path and _is_data(name, (*around, *above), link):
             continue
-        may_be_text = name.endswith(TEXTS) or is_for_agents(f"{link_to_it}/{subject.name}".split("/"))
+        may_be_text = name.endswith(TEXTS) or is_for_agents(list(around))
         for place in _executed_on_way(link, subject.path, may_be_text=may_be_text):
             for root in roots:
                 if (below := _below(place, root)) is not None:
-                    yield LedTo(below, shown)
+                    yield LedTo(below, Link(shown, (*around, *(path.split("/") if path else ()))))
 
 
 def _executed_on_way(link: str, protected: str, *, may_be_text: bool) -> Sequence[str]:

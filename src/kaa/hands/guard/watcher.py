@@ -24,7 +24,7 @@ from kaa.hands.guard.items import (
 )
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.kept_files import KeptFiles
-from kaa.hands.guard.links import led_to
+from kaa.hands.guard.links import Link, led_to
 from kaa.hands.guard.moved_away import MovedAway, identity_of
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY, lost_of_worktrees
@@ -72,7 +72,7 @@ class Guard:
         self.unheld = False
         self._unchecked: dict[str, None] = {}
         self._left_in_place: set[str] = set()  # paths of new directories that are too many
-        self._links_to: dict[Subject, str] = {}  # of names that only links make guarded ones: which do
+        self._links_to: dict[Subject, Link] = {}  # of names that only links make guarded ones: which do
         self._expected: list[str] = []
         self._users_files = users_files or UsersFiles(None)
         self._on_look = on_look
@@ -419,7 +419,7 @@ class Guard:
 
     def _follow(self, subject: Subject, items: Items) -> None:
         """Guard what the user's own links at a protected name lead to."""
-        for target, link in led_to(subject, items, self._directories.roots, self._links_to.get(subject, "")):
+        for target, link in led_to(subject, items, self._directories.roots, self._links_to.get(subject, Link())):
             if self._directories.add_named(target):
                 self._links_to[target] = link
                 self._inspect(target)
@@ -539,7 +539,7 @@ class Guard:
         absolute = os.path.join(subject.path, path).rstrip("/")
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         why, kind = item.reason, "git" if item.dangers == UNWANTED_REPOSITORY else "protected"
-        why += f"; {self._links_to[subject]} leads to it" if subject in self._links_to else ""
+        why += f"; {self._links_to[subject].path} leads to it" if subject in self._links_to else ""
         moved, kept = subject.path if look.is_emptied else absolute, ""
         if item.is_unread and former is not None and former.is_unread:  # perhaps the user's own
             self._baseline.accept(subject, path, item)

@@ -17,8 +17,8 @@ _OF_SYSTEM = (
     *("/proc", "/sys", "/dev", "/run", "/var/run", "/boot", "/etc", "/lost+found", "/snap"),
     *("/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/spool"),
 )
-# Disks that were plugged in, and the host as a toolbox shows it.
-_MOUNTED = ("/run/media", "/run/host")
+# Disks that were plugged in.
+_MOUNTED = ("/run/media",)
 # What lies in there may be code of a server. That all of it is, nothing says.
 _SHARED = frozenset(
     (

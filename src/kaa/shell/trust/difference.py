@@ -170,11 +170,8 @@ def _compared(path: str, before: KnownFile | None, after: ConfigurationFile | No
     if old is None:
         yield f"{path}: there is no text to compare it with: all of it as it is now"
         old = ""
-    if old == new and before is not None:
-        yield f"{path}: differs only in bytes that cannot be shown"
-        return
     compares = room.compares(old.count("\n") + new.count("\n"))
-    yield from unified(old, new, names, compares)
+    yield from map(_shown_line, unified(old, new, names, compares))
 
 
 def _equal_lines(pairs: Iterable[tuple[str, str]]) -> int:
@@ -202,10 +199,15 @@ def _text(file: ConfigurationFile) -> str | None:
 
 
 def _shown_text(file: ConfigurationFile) -> str | None:
-    """The content with null bytes and what is no UTF-8 as escapes; None if it is no text, as programs and pictures.
+    """The content, with surrogates for what is no UTF-8; None if it is no text, as programs and pictures.
 
     A null byte alone hides nothing: shells and JavaScript pass over it.
     """
     if len(file.data.translate(None, _OF_NO_TEXT)) < len(file.data) * _LEAST_TEXT:
         return None
-    return file.data.decode("utf-8", "backslashreplace").replace("\0", "\\x00")
+    return file.data.decode("utf-8", "surrogateescape")
+
+
+def _shown_line(line: str) -> str:
+    """A line of a difference with null bytes and what is no UTF-8 as escapes."""
+    return line.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").replace("\0", "\\x00")
