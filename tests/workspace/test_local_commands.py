@@ -174,7 +174,10 @@ def test_a_daemon_that_left_its_session_is_stopped_too(local: RunLocal, project:
 
 
 def test_what_a_background_process_still_has_to_say_is_waited_for(local: RunLocal) -> None:
-    result = local(lambda w: w.run(_bash("exec > >(sed s/a/b/); echo aaa")))
+    says = 'touch begun; while read -r line; do echo "${line/a/b}"; done'  # without a program that takes time to start
+    script = f"exec > >({says}); until [ -e begun ]; do sleep 0.01; done; echo aaa"
+
+    result = local(lambda w: w.run(_bash(script)))
 
     assert (result.tail, result.leftovers) == (b"baa\n", 0)
 
