@@ -71,7 +71,11 @@ def test_a_file_that_is_none_of_kaa_loses_nothing_else(store: FileStore, content
 
     waiting, said = recovered(store)
 
-    assert (waiting.take_left(), said) == ([], [])
+    assert waiting.take_left() == []
+    aside = waiting_path(store.path).with_name(f"{waiting_path(store.path).name}.unreadable")
+    assert aside.read_bytes() == content
+    (told,) = said
+    assert told.endswith(f"they are in {aside}")
 
 
 def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:

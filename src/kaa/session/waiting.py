@@ -83,10 +83,14 @@ def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody
         notify: told, in a sentence, what becomes of the messages of the person.
         somebody_looks: whether they come back into an editor.
     """
+    path = waiting_path(store.path)
     try:
-        left = _DECODER.decode(read_regular(waiting_path(store.path), _LARGEST_BYTES))
+        left = _DECODER.decode(read_regular(path, _LARGEST_BYTES))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        LOG.warning("messages that waited cannot be read: %s", error)
+        aside = path.with_name(f"{path.name}.unreadable")
+        with suppress(OSError):  # a disk that is read-only: it stays where it is
+            path.replace(aside)
+        notify(f"messages that waited when kaa ended cannot be read ({error}): they are in {aside}")
         return WaitingMessages(store.path)
     sent = [message for message in left if message.note is not None or message.origin != "person"]
     if sent:
