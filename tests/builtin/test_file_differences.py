@@ -1,11 +1,5 @@
-import re
-from unittest import mock
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kaa.builtin import file_differences
 from kaa.builtin.file_differences import ShownDifference, shown, table
 from kaa.workspace.checkpoints.plans import FileDifference
 
@@ -60,38 +54,6 @@ def test_a_long_file_is_compared_where_it_changed() -> None:
         "@@ -49997,8 +49997,9 @@",
         *(" 49997", " 49998", " 49999", "-50000", "-50001", "+x", "+y", "+z", " 50002", " 50003", " 50004"),
     ]
-
-
-_TEXT = st.lists(st.sampled_from(["a", "b", "c", "@@ -1 +1 @@", ""]), max_size=40).map("\n".join)
-
-
-@given(_TEXT, _TEXT, st.integers(0, 400))
-def test_a_diff_is_one_that_git_and_patch_understand(before: str, after: str, compared: int) -> None:
-    both = [f"{text}\n".encode() for text in (before, after)]
-    with mock.patch.object(file_differences, "MAX_COMPARED", compared):
-        found = shown(FileDifference("a", both[0], both[1], (0o644, 0o644)))
-
-    old, new = (text.decode().removesuffix("\n").split("\n") for text in both)
-    assert _applied(found.diff, old) == new
-
-
-def _applied(diff: str, old: list[str]) -> list[str]:
-    """What a unified diff makes of a text; each line that stays or goes has to be there."""
-    made, at = [], 0
-    for line in diff.split("\n") if diff else []:
-        if head := re.fullmatch(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", line):
-            first, length = int(head[1]), int(head[2] or 1)
-            begin = first - 1 if length else first
-            made += old[at:begin]
-            at = begin
-            assert int(head[3]) == len(made) + (head[4] != "0")
-        elif line.startswith("+"):
-            made.append(line[1:])
-        else:
-            assert line[1:] == old[at]
-            made += [line[1:]] if line.startswith(" ") else []
-            at += 1
-    return made + old[at:]
 
 
 def test_a_name_with_a_line_break_stays_in_its_line() -> None:

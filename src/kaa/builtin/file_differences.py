@@ -1,21 +1,15 @@
 """What a session changed, by file: a line with figures for each, and the change as a unified diff."""
 
-import difflib
-import re
-from collections.abc import Iterable, Sequence
-from itertools import islice, takewhile
+from collections.abc import Sequence
 
 import msgspec
 
 from kaa.builtin.amounts import counted
+from kaa.host.unified_diff import hunks
 from kaa.workspace.checkpoints.contract import Origin
 from kaa.workspace.checkpoints.plans import FileDifference
 
-# Above this product of lengths, comparing takes too long: then all of the old text goes and all of the new one comes.
-MAX_COMPARED = 4_000_000
 _MAX_LINES = 5_000
-_CONTEXT_LINES = 3
-_HEAD = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 _DOUBTS: dict[Origin, str] = {
     "call": "",
     "command": "",
@@ -53,7 +47,7 @@ def shown(difference: FileDifference, *, most_lines: int | None = _MAX_LINES) ->
     remark = "; ".join(filter(None, (difference.remark, _DOUBTS[difference.by])))
     if b"\0" in before or b"\0" in after:
         return ShownDifference(path, f"{verb}, binary", remark=remark)
-    lines = list(_unified(_lines(before), _lines(after)))
+    lines = list(hunks(_lines(before), _lines(after)))
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
     if most_lines is not None and len(lines) > most_lines:
         remark = "; ".join(filter(None, (remark, f"only the first {counted(most_lines, 'line')} are shown")))
@@ -75,34 +69,3 @@ def _modes(difference: FileDifference) -> str:
 
 def _lines(content: bytes) -> list[str]:
     return content.decode("utf-8", "replace").removesuffix("\n").split("\n") if content else []
-
-
-def _unified(old: list[str], new: list[str]) -> Iterable[str]:
-    """A unified diff. Only what lies between the equal lines at both ends is compared."""
-    if old == new:
-        return
-    start = _equal_lines(zip(old, new, strict=False))
-    end = _equal_lines(zip(reversed(old[start:]), reversed(new[start:]), strict=False))
-    before, behind = min(start, _CONTEXT_LINES), min(end, _CONTEXT_LINES)  # what is shown of the equal lines
-    above, below = start - before, end - behind
-    gone, come = old[above : len(old) - below], new[above : len(new) - below]
-    if len(gone) * len(come) <= MAX_COMPARED:
-        for line in islice(difflib.unified_diff(gone, come, lineterm=""), 2, None):  # without the names of files
-            yield _HEAD.sub(lambda head: _moved(head, above), line) if line.startswith("@@") else line
-        return
-    yield f"@@ -{above + bool(gone)},{len(gone)} +{above + bool(come)},{len(come)} @@"
-    yield from (f" {line}" for line in gone[:before])
-    yield from (f"-{line}" for line in gone[before : len(gone) - behind])
-    yield from (f"+{line}" for line in come[before : len(come) - behind])
-    yield from (f" {line}" for line in gone[len(gone) - behind :])
-
-
-def _equal_lines(pairs: Iterable[tuple[str, str]]) -> int:
-    """How many pairs at the beginning are equal."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-def _moved(head: re.Match[str], lines: int) -> str:
-    """The first line of a hunk so many lines further down."""
-    old, old_length, new, new_length = head.groups(default="")
-    return f"@@ -{int(old) + lines}{old_length} +{int(new) + lines}{new_length} @@"

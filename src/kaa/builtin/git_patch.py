@@ -8,24 +8,19 @@ import os
 import re
 import zlib
 from base64 import b85encode
-from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
-from itertools import takewhile
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from kaa.builtin.file_differences import MAX_COMPARED
+from kaa.host.unified_diff import patch_hunks
 from kaa.workspace.checkpoints.plans import FileDifference
 
 _BINARY_LINE_BYTES = 52
-_CONTEXT_LINES = 3
 _LINK = "120000"
 _NO_BLOB = "0" * 40
 _TO_QUOTE = re.compile(r'[\x00-\x1f\x7f"\\\ud800-\udfff]')
 _ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
-
-_Operation: TypeAlias = tuple[str, int, int, int, int]
 
 
 class GitPatch(msgspec.Struct, frozen=True):
@@ -147,7 +142,7 @@ def _written(change: _Change) -> str:
         return f"{head}GIT binary patch\n{_literal(new.content)}\n{_literal(old.content)}\n"
     from_name = f"--- {_name('a', path, ends_line=True)}" if before else "--- /dev/null"
     to_name = f"+++ {_name('b', path, ends_line=True)}" if after else "+++ /dev/null"
-    return f"{head}{from_name}\n{to_name}\n{''.join(_hunks(_lines(old.text), _lines(new.text)))}"
+    return "\n".join([f"{head}{from_name}", to_name, *patch_hunks(old.text, new.text), ""])
 
 
 def _name(side: str, path: str, *, ends_line: bool = False) -> str:
@@ -176,61 +171,3 @@ def _literal(content: bytes) -> str:
         length = chr(ord("A") + len(piece) - 1) if len(piece) <= 26 else chr(ord("a") + len(piece) - 27)
         lines.append(length + b85encode(piece, pad=True).decode())
     return "\n".join([*lines, ""])
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their line feeds."""
-    *whole, rest = text.split("\n")
-    return [*(f"{line}\n" for line in whole), *([rest] if rest else [])]
-
-
-def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    """The hunks from lines to others, without searching what is the same at the beginning and the end."""
-    head = _count_same(old, new)
-    tail = _count_same(old[head:][::-1], new[head:][::-1])
-    first, last = max(0, head - _CONTEXT_LINES), max(0, tail - _CONTEXT_LINES)
-    one, other = old[first : len(old) - last], new[first : len(new) - last]
-    for group in _groups(one, other, head - first, tail - last):
-        ranges = ((group[0][1], group[-1][2]), (group[0][3], group[-1][4]))
-        removed, added = (_range(first + start, end - start) for start, end in ranges)
-        yield f"@@ -{removed} +{added} @@\n"
-        for kind, old_start, old_end, new_start, new_end in group:
-            if kind == "equal":
-                yield from map(_line, " " * (old_end - old_start), one[old_start:old_end])
-                continue
-            yield from map(_line, "-" * (old_end - old_start), one[old_start:old_end])
-            yield from map(_line, "+" * (new_end - new_start), other[new_start:new_end])
-
-
-def _count_same(one: Sequence[str], other: Sequence[str]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-def _groups(old: Sequence[str], new: Sequence[str], head: int, tail: int) -> Iterable[Sequence[_Operation]]:
-    """What is done to lines, by hunk; in one, if comparing them takes too long.
-
-    Args:
-        old: the lines.
-        new: what they become.
-        head: so many are the same at the beginning.
-        tail: at the end.
-    """
-    if len(old) * len(new) <= MAX_COMPARED:
-        return SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT_LINES)
-    ends = (len(old) - tail, len(new) - tail)
-    return [
-        [
-            ("equal", 0, head, 0, head),
-            ("replace", head, ends[0], head, ends[1]),
-            ("equal", ends[0], len(old), ends[1], len(new)),
-        ]
-    ]
-
-
-def _range(start: int, length: int) -> str:
-    """Where lines are, as hunks count: from 1; a place without lines is behind the one that it names."""
-    return f"{start + (length > 0)},{length}"
-
-
-def _line(sign: str, line: str) -> str:
-    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"

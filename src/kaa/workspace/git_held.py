@@ -1,6 +1,5 @@
 """Protected files and checkouts: git stops half way where it may not write one, and brings others for a moment."""
 
-import difflib
 import hashlib
 import os
 import shlex
@@ -11,6 +10,7 @@ import msgspec
 
 from kaa.hands.protected import is_protected
 from kaa.host.paths import is_below
+from kaa.host.unified_diff import patch_hunks
 from kaa.workspace.git import Git, line_of
 from kaa.workspace.protocol import CommandRequest, Workspace
 
@@ -220,10 +220,8 @@ def _diff(path: str, change: _Change, before: bytes | None, after: bytes | None)
         yield "The content cannot be shown: it is no text, too long, or not in the repository."
         return
     names = ("/dev/null" if change.letter == "A" else f"a/{name}", "/dev/null" if change.letter == "D" else f"b/{name}")
-    for line in difflib.unified_diff(_lines(old), _lines(new), *names):
-        yield line.removesuffix("\n")
-        if not line.endswith("\n") and line[:3] not in ("---", "+++"):
-            yield "\\ No newline at end of file"
+    if old != new:
+        yield from (f"--- {names[0]}", f"+++ {names[1]}", *patch_hunks(old, new))
 
 
 def _as_text(content: bytes) -> str | None:
@@ -233,11 +231,6 @@ def _as_text(content: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if "\0" in text or text.count("\n") > _MAX_LINES else text
-
-
-def _lines(text: str) -> list[str]:
-    *lines, last = text.split("\n")
-    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 
 
 def _blob_digest(content: bytes, length: int) -> str:

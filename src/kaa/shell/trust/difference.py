@@ -1,20 +1,18 @@
 """What changed in a project's configuration and instructions since the user trusted them."""
 
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
 from typing import Literal
 
 import msgspec
 
 from kaa.shell.trust.configuration import ConfigurationFile
 
-_CONTEXT_LINES = 3
 # What a person can look at in pages before saying yes. A project's configuration has 2 MiB at most, an extension more.
 # Painting them takes a second.
 _MAX_LINES = 10_000
 _MAX_CHARACTERS = 1024 * 1024
-# What is compared in a moment (2,000 lines: 50 ms at worst); of more, everything that is not at both ends is shown.
-_MAX_COMPARED_LINES = 2_000
+# What is compared in a moment (1,000 lines with as many: 50 ms at worst); of more, everything is shown but equal ends.
+_MAX_COMPARED = 1_000_000
 _MAX_COMPARED_CHARACTERS = 1024 * 1024
 _MAX_COMPARED_LINES_OF_ALL = 40_000
 _LEAST_LINES = 20
@@ -90,24 +88,15 @@ def unified(old: str, new: str, names: tuple[str, str], compares: bool = True) -
         names: of both, for the first two lines.
         compares: whether to look for lines that both have; else only those at their ends are left out.
     """
-    import difflib  # lazy: seldom needed
+    from kaa.host.unified_diff import hunks  # lazy: seldom needed
 
-    if len(old) + len(new) <= _MAX_COMPARED_CHARACTERS:
-        old_lines, new_lines = _lines(old), _lines(new)
-        if compares and len(old_lines) + len(new_lines) <= _MAX_COMPARED_LINES:
-            yield from difflib.unified_diff(old_lines, new_lines, *names, n=_CONTEXT_LINES, lineterm="")
-            return
-        start = _equal_lines(zip(old_lines, new_lines, strict=False))
-        end = _equal_lines(zip(reversed(old_lines[start:]), reversed(new_lines[start:]), strict=False))
-        gone, come = old_lines[start : len(old_lines) - end], new_lines[start : len(new_lines) - end]
-        if not gone and not come:
-            return
-    else:
-        start, gone, come = 0, _first_lines(old), _first_lines(new)
+    if old == new:
+        return
     yield from (f"--- {names[0]}", f"+++ {names[1]}")
-    yield f"@@ -{start + bool(gone)},{len(gone)} +{start + bool(come)},{len(come)} @@"
-    yield from (f"-{line}" for line in gone)
-    yield from (f"+{line}" for line in come)
+    if len(old) + len(new) <= _MAX_COMPARED_CHARACTERS:
+        yield from hunks(_lines(old), _lines(new), max_compared=_MAX_COMPARED if compares else 0)
+    else:
+        yield from hunks(_first_lines(old), _first_lines(new), max_compared=0)
 
 
 class _Room:
@@ -172,10 +161,6 @@ def _compared(path: str, before: KnownFile | None, after: ConfigurationFile | No
         old = ""
     compares = room.compares(old.count("\n") + new.count("\n"))
     yield from map(_shown_line, unified(old, new, names, compares))
-
-
-def _equal_lines(pairs: Iterable[tuple[str, str]]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _lines(text: str) -> list[str]:

@@ -3,15 +3,14 @@
 In this order: a command can be long, and what follows it would be read by nobody.
 """
 
-import difflib
 from collections.abc import Iterator
-from itertools import islice
 
 from kaa.core.messages import Json
 from kaa.ext import questions
 from kaa.ext.questions import Approval
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.json_text import encoded
+from kaa.host.unified_diff import hunks
 from kaa.tui.components.diff import DiffView
 from kaa.tui.components.text import harmless
 from kaa.tui.context import Context
@@ -23,9 +22,6 @@ from kaa.tui.style import BOLD, Span, join
 # for seconds; the person is told so.
 _MAX_DIFF_LINES = 10_000
 _MAX_CHARACTERS = 500_000
-# Comparing longer texts takes too long: then all of the old one goes and all of the new one comes.
-_MAX_COMPARED_LINES = 2_000
-
 _BUTTON_CHARACTERS = 40
 
 _RISKS = {
@@ -185,19 +181,9 @@ def _patch(edits: list[Json]) -> Iterator[str]:
     for edit in edits:
         match edit:
             case {"oldText": str(old), "newText": str(new)}:
-                yield from _compared(old.split("\n"), new.split("\n"))
+                yield from hunks(old.split("\n"), new.split("\n"), context_lines=2)
             case _:
                 yield from ("@@ -1 +1 @@", " " + encoded(edit).decode())
-
-
-def _compared(old: list[str], new: list[str]) -> Iterator[str]:
-    if max(len(old), len(new)) > _MAX_COMPARED_LINES:
-        yield "@@ -1 +1 @@"
-        yield from (f"-{line}" for line in old)
-        yield from (f"+{line}" for line in new)
-        return
-    changed = difflib.unified_diff(old, new, n=2, lineterm="")
-    yield from islice(changed, 2, None)  # without the names of files
 
 
 def _lines(text: str) -> list[str]:
