@@ -7,6 +7,7 @@ from itertools import islice
 from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
 from kaa.host.linked_settings import Unseen, note_seen
+from kaa.host.private_file import PrivateFileError
 from kaa.shell.trust.difference import unified
 from kaa.tui.sanitize import sanitize
 
@@ -34,5 +35,5 @@ def ask_about(files: Sequence[Unseen]) -> None:
         if confirmed("Is this what you want? kaa obeys it with a yes."):
             try:
                 note_seen(one.path, one.now)
-            except OSError as error:
-                deliver(sys.stderr, f"kaa: cannot keep that: {error}\n")
+            except PrivateFileError as error:
+                deliver(sys.stderr, f"kaa: cannot keep that: {sanitize(str(error))}\n")

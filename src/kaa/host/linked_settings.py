@@ -4,15 +4,17 @@ kaa obeys such a file only with a content that the user has seen: that it had be
 wrote, or that the user agreed to. It is kept in kaa's own folder.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.host.paths import is_below, leads_elsewhere, list_of_projects, trail
+
+if TYPE_CHECKING:
+    from kaa.host.private_file import PrivateFile
 
 NAMES = ("settings.json", "models.json")
 """Files in kaa's folder that decide what commands may do, and where keys go."""
@@ -58,7 +60,9 @@ def unseen(file: str, content: bytes) -> Unseen | None:
         return None
     if place := written_in(file, Path(folder)):
         return Unseen(file, place, before, text)
-    with suppress(OSError):  # it is seen without that until it lies in a project
+    from kaa.host.private_file import PrivateFileError  # lazy: most files lead nowhere else
+
+    with suppress(PrivateFileError):  # it is seen without that until it lies in a project
         note_seen(file, text)
     return None
 
@@ -71,28 +75,20 @@ def note_seen(file: str, text: str) -> None:
         text: its content.
 
     Raises:
-        OSError: kaa's folder cannot be written.
+        PrivateFileError: kaa's folder cannot be written.
     """
-    from kaa.host.regular_files import lock  # lazy: most files lead nowhere else
-
     folder = os.path.dirname(file)
-    target = os.path.join(folder, _SEEN)
-    held = os.open(f"{target}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        lock(held, fcntl.LOCK_EX)  # another kaa may note the other file
-        temporary = f"{target}.{os.urandom(8).hex()}"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as stream:
-            json.dump({**_seen(folder), file: text}, stream)
-        os.replace(temporary, target)
-    finally:
-        os.close(held)
+    kept = _file(folder)
+    with kept.rewriting():  # another kaa may note the other file
+        kept.replace(json.dumps({**_seen(folder), file: text}).encode())
 
 
 def note_written(file: str, content: bytes) -> None:
     """Keep what kaa itself has written to a file, if commands could write that, too."""
     if leads_elsewhere(file):
-        with suppress(OSError):
+        from kaa.host.private_file import PrivateFileError  # lazy, as above
+
+        with suppress(PrivateFileError):
             note_seen(file, content.decode("utf-8", "replace"))
 
 
@@ -148,10 +144,17 @@ def written_in(path: str, home: Path) -> str:
     return f"another folder, of which {path} is a hard link" if has_other_name(path) else ""
 
 
+def _file(folder: str) -> "PrivateFile":
+    from kaa.host.private_file import PrivateFile  # lazy, as above
+
+    return PrivateFile(Path(folder, _SEEN))
+
+
 def _seen(folder: str) -> dict[str, str]:
+    from kaa.host.private_file import PrivateFileError  # lazy, as above
+
     try:
-        with open(os.path.join(folder, _SEEN), encoding="utf-8") as stream:
-            found = json.load(stream)
-    except (OSError, ValueError):
+        found = json.loads(_file(folder).read() or b"{}")
+    except (PrivateFileError, ValueError):
         return {}
     return {name: text for name, text in found.items() if isinstance(text, str)} if isinstance(found, dict) else {}
