@@ -188,8 +188,16 @@ def test_no_lasting_answer_of_kaas_own_lets_a_call_leave(answer: Answer) -> None
     assert asyncio.run(scenario()) == Dismissed()
 
 
-@pytest.mark.parametrize("answer", [AllowAlways("bash: make *"), AllowInProject()])
-def test_no_answer_of_kaas_own_keeps_a_rule_unless_a_person_answers(answer: Answer) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [
+        AllowAlways("bash: make *"),
+        AllowInProject(),
+        AllowForSession("bash: make *\noutside bash: touch x"),
+        AllowForSession("host: *"),
+    ],
+)
+def test_no_answer_of_kaas_own_has_a_rule_that_was_not_offered_or_stays_unless_a_person_answers(answer: Answer) -> None:
     question = Approval("x", "1", "bash", "command", {}, suggestion="bash: make *", conversation="c")
 
     async def answered(*, person_answers: bool) -> object:
@@ -206,6 +214,24 @@ def test_no_answer_of_kaas_own_keeps_a_rule_unless_a_person_answers(answer: Answ
     assert asyncio.run(answered(person_answers=True)) == answer
     with pytest.raises(UnfitAnswerError, match="--person-answers"):
         asyncio.run(answered(person_answers=False))
+
+
+@pytest.mark.parametrize("rules", [None, "mcp__web__search", "mcp__web__*"])
+def test_a_program_may_allow_what_the_question_suggests_for_the_session(rules: str | None) -> None:
+    server = ToolServer("web", "mcp.example.com", "mcp__web__*")
+    question = Approval(
+        "x", "1", "mcp__web__search", "outside", {}, suggestion="mcp__web__search", server=server, conversation="c"
+    )
+
+    async def answered() -> object:
+        dialogs = Dialogs(lambda _: None)
+        asked = dialogs.ask(question)
+        asking = asyncio.ensure_future(asked)
+        await asyncio.sleep(0)
+        dialogs.take(DialogResponse("question-1", answer=AllowForSession(rules)))
+        return await asking
+
+    assert asyncio.run(answered()) == AllowForSession(rules)
 
 
 @pytest.mark.parametrize("question", [_LEAVING, Trust("x", root="/", uses=("hooks",)), Confirmation("x")])

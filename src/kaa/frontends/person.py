@@ -60,6 +60,13 @@ def outlasts_leaving(question: AnyQuestion, answer: Answer) -> bool:
     return isinstance(question, Approval) and question.leaves_sandbox and isinstance(answer, _BEYOND_THE_CALL)
 
 
+def exceeds_offer(question: AnyQuestion, answer: Answer) -> bool:
+    """Whether an answer has rules that the question does not suggest: they could permit anything from then on."""
+    if not isinstance(question, Approval) or not isinstance(answer, AllowForSession):
+        return False
+    return answer.rules not in (None, question.suggestion, question.broader_rule)
+
+
 def outlasts_session(answer: Answer) -> bool:
     """Whether an answer holds for later sessions too, where nobody sees that a program gave it."""
     return isinstance(answer, _BEYOND_THE_SESSION)

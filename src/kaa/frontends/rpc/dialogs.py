@@ -41,7 +41,7 @@ from kaa.ext.questions import (
     TrustDecision,
     UnfitAnswerError,
 )
-from kaa.frontends.person import UNTRUSTED, answer_for_program, outlasts_leaving, outlasts_session
+from kaa.frontends.person import UNTRUSTED, answer_for_program, exceeds_offer, outlasts_leaving, outlasts_session
 from kaa.frontends.rpc.session import notice
 from kaa.tui.sanitize import one_line, sanitize
 
@@ -316,6 +316,10 @@ def _answer(question: AnyQuestion, response: DialogResponse, *, lasting: bool) -
             raise UnfitAnswerError("invalid answer: a call may leave the sandbox once only: use allowOnce or deny")
         if not lasting and outlasts_session(response.answer):
             raise UnfitAnswerError("invalid answer: use allowForSession, or start kaa with --person-answers")
+        if not lasting and exceeds_offer(question, response.answer):
+            raise UnfitAnswerError(
+                "invalid rules: use those that the question suggests, or start kaa with --person-answers"
+            )
         return response.answer
     if response.cancelled:
         return Dismissed()
