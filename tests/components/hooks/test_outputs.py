@@ -94,6 +94,17 @@ def test_the_answer_of_a_guard_counts_whatever_it_printed_before(before: str) ->
     assert outcome == Outcome("deny", "no")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_the_answer_of_a_guard_counts_in_the_encodings_of_windows(encoding: str) -> None:
+    printed = '{"decision": "block", "reason": "no"}\r\n'.encode(encoding).decode("utf-8", "replace")
+
+    assert outcome_of(hook("PreToolUse"), Ended(0, printed)) == Outcome("deny", "no")
+
+
+def test_a_hook_that_writes_false_as_a_text_stops_the_agent() -> None:
+    assert outcome_of(hook("PreToolUse"), Ended(0, '{"continue": "false"}')).halts
+
+
 @pytest.mark.parametrize("output", ["[1, 2]", "[INFO] ls", '{"decision": null}', '{"decision": ""}', "\ufeff{}"])
 def test_a_guard_that_decides_nothing_lets_the_call_pass(output: str) -> None:
     assert outcome_of(hook("PreToolUse"), Ended(0, output)) == Outcome()

@@ -94,7 +94,7 @@ def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
         return Outcome("deny", f"it {ended.problem}", problems=(f"{ended.problem}; the call was denied",))
     if ended.exit_code is None:
         return failed(hook, ended.problem)
-    output = ended.output.strip().lstrip("\ufeff").lstrip()  # some programs write the mark of UTF-8 first
+    output = _without_encoding(ended.output)
     said = _said(hook, output, succeeded=ended.exit_code == 0)
     if ended.exit_code == 2:
         return merged((said, _exit_2(hook, _cut(ended.errors.strip()) or said.reason)))
@@ -103,6 +103,14 @@ def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
         problem = ended.problem or f"failed with exit code {ended.exit_code}{f': {first}' if first else ''}"
         return merged((said, failed(hook, problem)))
     return said
+
+
+def _without_encoding(output: str) -> str:
+    """An output without the mark that some programs write first, and without the null bytes of UTF-16 (PowerShell)."""
+    mark = "\ufeff"
+    if "\0" in output:
+        output, mark = output.replace("\0", ""), "\ufeff\ufffd\udcff\udcfe"
+    return output.strip().lstrip(mark).lstrip()
 
 
 def _said(hook: HookDefinition, output: str, *, succeeded: bool) -> Outcome:
@@ -211,7 +219,7 @@ def _read(hook: HookDefinition, found: Mapping[str, Any]) -> Outcome:
     reason = _text(specific.get("permissionDecisionReason")) or _text(found.get("reason"))
     if (hook.event not in BLOCKABLE and hook.event not in _TOLD) or (hook.event in _TOLD and decision != "deny"):
         decision = ""
-    halts = found.get("continue") is False
+    halts = found.get("continue") in (False, "false")  # 0 is False, too
     if halts:
         reason = reason or _text(found.get("stopReason"))
     replacement = None
