@@ -208,16 +208,10 @@ class WorkQueue:
         What extensions sent waits for the next run.
         """
         unsaid, self._unsaid = [*self._conversation.take_left(), *self._unsaid], []
-        if self._conversation.is_running:
-            return unsaid
-        waiting = self._conversation.clear_queues()
-        for message in waiting:
-            if message.note is not None:
-                self._conversation.queue(message, steer=False)
-        return unsaid + [message for message in waiting if message.note is None]
+        return unsaid if self._conversation.is_running else unsaid + self._taken_back()
 
     async def abort(self) -> list[UserMessage]:
-        """Stop what is under way. Returns the messages that waited."""
+        """Stop what is under way. Returns the messages that waited; what extensions sent waits for the next run."""
         waiting = self._taken_back()
         self._conversation.abort()
         return waiting
@@ -226,7 +220,7 @@ class WorkQueue:
         """Stop what is under way, because the conversation is to be closed. Returns all that was not said."""
         self._has_ended = True
         self._idle.clear()
-        self._unsaid += self._taken_back()
+        self._unsaid += _of_person(self._conversation.clear_queues())
         self._conversation.abort()
         for task in self._works_beside:
             task.cancel()
@@ -252,8 +246,12 @@ class WorkQueue:
         return last if isinstance(outcome, AgentEnd) and isinstance(last, AgentEnd) else outcome
 
     def _taken_back(self) -> list[UserMessage]:
-        """The messages of the person that wait. Those of extensions are dropped."""
-        return [message for message in self._conversation.clear_queues() if message.note is None]
+        """Take back the messages of the person that wait. Those of extensions, such as reports of agents, stay."""
+        waiting = self._conversation.clear_queues()
+        for message in waiting:
+            if message.note is not None:
+                self._conversation.queue(message, steer=False)
+        return _of_person(waiting)
 
     def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         # Not in the context of whoever asks for it: what holds for an agent there does not hold for the conversation.
@@ -310,6 +308,10 @@ class WorkQueue:
     def _changed(self) -> None:
         for observer in self._observers:
             observer()
+
+
+def _of_person(messages: Sequence[UserMessage]) -> list[UserMessage]:
+    return [message for message in messages if message.note is None]
 
 
 def _left_waiting(conversation: Conversation, outcome: SubmitOutcome, *, waited: bool) -> list[UserMessage]:

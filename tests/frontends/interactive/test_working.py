@@ -136,3 +136,11 @@ def test_a_long_status_can_be_read_to_its_end_but_does_not_take_the_screen() -> 
 )
 def test_times_are_for_people(seconds: float, words: str) -> None:
     assert elapsed(seconds) == words
+
+
+def test_reports_of_agents_that_wait_cannot_be_taken_back() -> None:
+    queued = QueuedMessages(make_context(), lambda: "Alt+Up takes the last one back")
+
+    queued.show([], ["[kaa.builtin.agents] [agent a1] It has finished"])
+
+    assert visible(queued.render(80)) == [" afterwards: [agent a1] It has finished"]

@@ -207,8 +207,9 @@ def test_messages_without_one_of_the_user_are_limited(stage: Stage) -> None:
     assert "ci.py" in stage.notices[-1]
 
 
-def test_what_waits_is_dropped_and_not_given_to_the_user_when_the_run_is_stopped(stage: Stage) -> None:
-    stage.server.begin([call("read", path="notes.txt"), Answer(("Do", "ne."), fault=Fault("stall"))])
+def test_what_waits_is_said_in_the_next_run_and_not_given_to_the_user_if_this_one_is_stopped(stage: Stage) -> None:
+    stalled = Answer(("Do", "ne."), fault=Fault("stall"))
+    stage.server.begin([call("read", path="notes.txt"), stalled, say("Yes."), say("And that.")])
     taken: list[Sequence[UserMessage]] = []
 
     def extend(kaa: ExtensionAPI) -> None:
@@ -223,11 +224,13 @@ def test_what_waits_is_dropped_and_not_given_to_the_user_when_the_run_is_stopped
         taken.append(await hosted.work.abort())
         await run
         taken.append(await hosted.work.take_unsaid())
+        assert len(stage.server.requests) == 2
+        await say_it(hosted, "again")
 
     play(stage, scene, extend)
 
     assert taken == [[], []]
-    assert len(stage.server.requests) == 2
+    assert said(stage)[-2:] == ["again", "And then?"]
 
 
 def test_what_waits_is_said_in_the_next_run_if_this_one_fails(stage: Stage) -> None:

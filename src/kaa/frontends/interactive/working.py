@@ -119,10 +119,12 @@ class QueuedMessages(Display):
         super().__init__(context)
         self._hint = hint
         self._messages: list[str] = []
+        self._can_be_taken = False  # back: what extensions of kaa's own sent cannot
 
     def show(self, steering: Sequence[str], follow_up: Sequence[str]) -> None:
         """These wait."""
         waiting = [*(("steering", text) for text in steering), *(("afterwards", text) for text in follow_up)]
+        self._can_be_taken = not all(_OWN_EXTENSION.match(text) for _, text in waiting)
         self._messages = [f"{when}: {_OWN_EXTENSION.sub('', text)}" for when, text in waiting]
         self.changed()
 
@@ -132,7 +134,9 @@ class QueuedMessages(Display):
         if len(self._messages) > _QUEUED_SHOWN:
             shown.append(f"and {len(self._messages) - _QUEUED_SHOWN} more")
         lines = [paint(clip(f" {text}", width), palette["muted"]) for text in shown]
-        return [*lines, paint(clip(f" {self._hint()}", width), palette["dim"])] if lines else []
+        if self._can_be_taken:
+            lines.append(paint(clip(f" {self._hint()}", width), palette["dim"]))
+        return lines
 
 
 class StatusLine(Display):

@@ -44,7 +44,6 @@ async def hand_over(
     note = _NOTE if was_running else _ONLY_AGENTS if agents else ""
     note += _AGENTS + ", ".join(agents) if agents else ""
     model, limits = conversation.models.current, _left(conversation, was_running=was_running)
-    conversation.leave([message for message in conversation.waiting if message.note is not None])
     waiting = [message.said.text for message in await hosted.work.abort()]
     if server is not None:
         server.close()
