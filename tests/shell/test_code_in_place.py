@@ -3,14 +3,14 @@
 import asyncio
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from kaa.hands.inotify import Inotify
 from kaa.shell import code_in_place
-from kaa.shell.code_in_place import CodeInPlace
+from kaa.shell.code_in_place import CodeInPlace, UnwrittenCode
 from kaa.shell.home import Home
 from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
@@ -40,6 +40,10 @@ def _add(project: Path, base: Path) -> None:
     Places.of(_environ(base), str(base), str(base / "elsewhere")).note_added([str(project)])
 
 
+def _code(base: Path, place: str, known: Sequence[str] = ()) -> UnwrittenCode:
+    return UnwrittenCode([str(base / place)], _environ(base), known, toolchains=False)
+
+
 @pytest.mark.parametrize("begin", [_work_in, _add])
 @pytest.mark.parametrize("project", ["dev", "dev/srv", "dev/srv/lib"])
 @in_loop
@@ -50,7 +54,7 @@ async def test_a_place_that_commands_begin_to_write_is_told(
     (tmp_path / "dev/other").mkdir()
     (tmp_path / "kaa").mkdir()
     told: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-    watch = CodeInPlace([str(tmp_path / "dev/srv")], _environ(tmp_path))
+    watch = CodeInPlace(_code(tmp_path, "dev/srv"))
     watch.open()
     watch.tell(lambda *what: told.put_nowait(what))
 
@@ -70,7 +74,7 @@ async def test_without_inotify_a_place_is_told_all_the_same(tmp_path: Path, monk
     monkeypatch.setattr(code_in_place, "_LOOK_SECONDS", 0.01)
     (tmp_path / "dev").mkdir()
     told: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-    watch = CodeInPlace([str(tmp_path / "dev")], _environ(tmp_path))
+    watch = CodeInPlace(_code(tmp_path, "dev"))
     watch.open()
     watch.tell(lambda *what: told.put_nowait(what))
 
@@ -79,12 +83,44 @@ async def test_without_inotify_a_place_is_told_all_the_same(tmp_path: Path, monk
     assert await asyncio.wait_for(told.get(), 10) == (str(tmp_path / "dev"), str(tmp_path / "dev"))
 
 
+@pytest.mark.parametrize("is_noted", [True, False])
 @in_loop
-async def test_what_commands_could_write_before_is_not_watched(tmp_path: Path) -> None:
+async def test_a_project_in_a_folder_of_code_hides_no_other_one(tmp_path: Path, is_noted: bool) -> None:
+    for name in ("dev/srv/old/sub", "dev/srv/new"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "kaa").mkdir()
+    known = str(tmp_path / "dev/srv/old")
+    if is_noted:
+        _work_in(Path(known), tmp_path)
+    told: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+    watch = CodeInPlace(_code(tmp_path, "dev/srv", known=() if is_noted else (known,)))
+    watch.open()
+    watch.tell(lambda *what: told.put_nowait(what))
+
+    _work_in(tmp_path / "dev/srv/old/sub", tmp_path)  # which commands could write before
+    _work_in(tmp_path / "dev/srv/new", tmp_path)
+
+    assert await asyncio.wait_for(told.get(), 10) == (str(tmp_path / "dev/srv"), str(tmp_path / "dev/srv/new"))
+    watch.close()
+
+
+def test_what_commands_could_write_before_is_not_watched(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     _work_in(tmp_path / "dev", tmp_path)
 
-    assert not CodeInPlace([str(tmp_path / "dev/srv.py")], _environ(tmp_path)).is_needed
+    assert not _code(tmp_path, "dev/srv.py")
+
+
+@pytest.mark.parametrize("toolchains", [True, False])
+def test_a_directory_with_a_toolchain_counts_where_it_does_for_the_start(tmp_path: Path, toolchains: bool) -> None:
+    (tmp_path / "tools/bin").mkdir(parents=True)
+    (tmp_path / "kaa").mkdir()
+    environ = {**_environ(tmp_path), "PATH": str(tmp_path / "tools/bin")}
+    code = UnwrittenCode([str(tmp_path / "tools/srv.py")], environ, toolchains=toolchains)
+
+    _add(tmp_path / "tools", tmp_path)
+
+    assert (code.writer() is not None) == toolchains
 
 
 _LINES = {

@@ -82,6 +82,9 @@ class UnconfinedHost:
         self.reports.append(f"permitted {manifest.name}")
         return manifest.requested
 
+    def note_code(self, manifest: Manifest) -> None:
+        """Nobody else can write it."""
+
     def data_folder(self, manifest: Manifest) -> str:
         """A folder beside the extension."""
         return f"{manifest.folder}-data"

@@ -10,12 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from kaa.host.hard_links import has_other_name, how_to_part
-from kaa.host.known_projects import in_known_project, known_projects, way_back
+from kaa.host.known_projects import way_back
 from kaa.host.paths import is_below, trail
-from kaa.host.programs import written
-from kaa.host.regular_files import beginning_of
+from kaa.host.writers import writable_places
 
-_TEXT_BYTES = 512
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
 _PLAIN_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _QUOTES = re.compile(r"['\"\\]")
@@ -33,57 +31,6 @@ _INTERPRETERS = re.compile(
 _UNFORESEEN = frozenset({"cd", "pushd", "popd", "eval", "find", "xargs", "export", "alias"})
 # They execute none of the files that they are given, and the options that would are in none of their usual lines.
 _READ = frozenset({"cat", "head", "tail", "cut", "tr", "grep", "jq", "base64", "age", "rage", "gpg", "gpg2"})
-
-
-def writable_places(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Directories that commands of the model can write, or could in an earlier run; not those with the whole home."""
-    return tuple(dict.fromkeys((*_writable_now(environ), *known_projects(environ, "", added=True))))
-
-
-def without_toolchains(places: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Leave out directories that were added in an earlier run and are searched for programs: those must be found.
-
-    Args:
-        places: directories that commands can write, or could.
-        environ: the variables that programs get.
-    """
-    kept = {*_writable_now(environ), *known_projects(environ, "")}
-    entries = [os.path.realpath(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
-    return tuple(one for one in places if one in kept or not any(is_below(entry, (one,)) for entry in entries))
-
-
-def writer_of(path: str, environ: Mapping[str, str], project: str = "") -> str | None:
-    """Return the project that an absolute path is in, or the directory that was added to one; None for neither.
-
-    A directory that was added and is searched for programs has the user's toolchain: those must be found.
-
-    Args:
-        path: the path.
-        environ: the user's variables.
-        project: where kaa runs now.
-    """
-    known = in_known_project(path, environ, project)
-    if known is None and (added := in_known_project(path, environ, project, added=True)) is not None:
-        return added if without_toolchains((added,), environ) else None
-    return known
-
-
-def is_shared_text(path: str) -> bool:
-    """Whether a path is a text with another name, by which commands may have written it.
-
-    Programs have other names, too: all those of rustup are one file.
-    """
-    if not has_other_name(path):
-        return False
-    try:
-        return b"\0" not in beginning_of(path, _TEXT_BYTES)
-    except OSError:
-        return False
-
-
-def _writable_now(environ: Mapping[str, str]) -> list[str]:
-    home = os.path.realpath(environ.get("HOME") or os.path.expanduser("~"))
-    return [one for one in written() if not is_below(home, (one,))]
 
 
 def named_path(line: str, environ: Mapping[str, str], base: str, is_written: Callable[[str], bool]) -> str | None:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from kaa.host.helper_lines import writer_of
 from kaa.host.paths import list_of_projects, trail
 from kaa.host.programs import commands_can_write, host_programs
 from kaa.host.python_environments import folders_of_environment, listed_folders, packages_of
+from kaa.host.writers import writer_of
 
 # Not from `hashlib`: that loads OpenSSL, which takes 3 ms.
 try:

@@ -131,7 +131,7 @@ class HostPrograms:
         """
         if not self._is_safe(path):
             return False
-        from kaa.host.helper_lines import is_shared_text, writer_of  # lazy: few programs are named by a path
+        from kaa.host.writers import is_shared_text, writer_of  # lazy: few programs are named by a path
 
         return not any(is_shared_text(one) or writer_of(one, self._environ) for one in trail(os.path.abspath(path)))
 

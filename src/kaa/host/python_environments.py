@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-from kaa.host.helper_lines import writer_of
 from kaa.host.paths import is_below
 from kaa.host.programs import commands_can_write
 from kaa.host.regular_files import text_of
+from kaa.host.writers import writer_of
 
 _PATHS = re.compile(rb"/[^'\"\n:]+")
 _NAMES = re.compile(rb"\w+")

@@ -10,48 +10,69 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from kaa.hands.inotify import Inotify, WatchLimitError
-from kaa.host.known_projects import in_known_project, known_projects
 from kaa.host.log import LOG
 from kaa.host.paths import is_below, list_of_added, list_of_projects
-from kaa.host.programs import written
+from kaa.host.writers import writers_around
 
 _LOOK_SECONDS = 1.0
+
+
+class UnwrittenCode:
+    """Files and folders of code that no command could write when this was made.
+
+    What is decided because of that before a wait, such as for the user's permission, holds as long as `writer` says so.
+
+    Args:
+        places: files and folders of code: absolute paths, also behind links.
+        environ: the user's variables.
+        known: directories that commands can write already, as far as nobody has noted that.
+        toolchains: whether commands count as able to write a directory that was added in an earlier run and is searched
+            for programs.
+    """
+
+    def __init__(
+        self, places: Iterable[str], environ: Mapping[str, str], known: Sequence[str] = (), *, toolchains: bool
+    ) -> None:
+        self.environ = environ
+        self._toolchains = toolchains
+        known = tuple(_with_real(known))
+        self._places: dict[str, frozenset[str]] = {}  # with directories in them that commands could write before
+        for place in dict.fromkeys(_with_real(places)):
+            whole, within = writers_around(place, environ, toolchains=toolchains)
+            if not whole and not is_below(place, known):
+                self._places[place] = within.union(one for one in known if is_below(one, (place,)))
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def writer(self) -> tuple[str, str] | None:
+        """Return a place that commands can write by now, and the directory in which they can; None for none."""
+        for place, before in self._places.items():
+            whole, within = writers_around(place, self.environ, toolchains=self._toolchains)
+            if project := whole or next((one for one in sorted(within) if not is_below(one, before)), ""):
+                return place, project
+        return None
 
 
 class CodeInPlace:
     """Watches which projects there are, until it is closed. All calls must come from one event loop.
 
     Args:
-        places: files and folders of code: absolute paths, also behind links.
-        environ: the user's variables.
-        known: directories that commands can write already, as far as nobody has noted that.
+        code: what a program loads.
     """
 
-    def __init__(self, places: Iterable[str], environ: Mapping[str, str], known: Sequence[str] = ()) -> None:
-        self._environ = environ
-        known = tuple(_with_real(known))
-        self._places = [
-            place
-            for place in dict.fromkeys(_with_real(places))
-            if not is_below(place, known)
-            and not any(_has(place, one) for one in known)
-            and not _writer_of(place, environ)
-        ]
+    def __init__(self, code: UnwrittenCode) -> None:
+        self._code: UnwrittenCode | None = code or None
         self._tell: Callable[[str, str], None] | None = None
         self._loop = asyncio.get_running_loop()
         self._inotify: Inotify | None = None
-        projects = list_of_projects(environ, environ.get("HOME") or os.path.expanduser("~"))
+        projects = list_of_projects(code.environ, code.environ.get("HOME") or os.path.expanduser("~"))
         self._folder = os.path.dirname(projects)
         self._names = frozenset(map(os.path.basename, (projects, list_of_added(projects))))
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether there is a place that no command could write so far."""
-        return bool(self._places)
-
     def open(self) -> None:
         """Begin to watch. What commands begin to write from now on is told."""
-        if not self.is_needed:
+        if self._code is None:
             return
         try:
             self._inotify = Inotify()
@@ -71,20 +92,19 @@ class CodeInPlace:
             self._loop.add_reader(self._inotify.fileno(), self._note)
 
     def tell(self, begins: Callable[[str, str], None]) -> None:
-        """Have a function called once, with a place and the folder in which commands can write it."""
+        """Have a function called once, with a place and the directory in which commands can write it."""
         self._tell = begins
         self.look()
 
     def look(self) -> None:
         """Find out whether commands can write one of the places by now."""
-        found = ((place, project) for place in self._places if (project := _writer_of(place, self._environ)))
-        if self._tell is not None and (first := next(found, None)) is not None:
+        if self._code is not None and self._tell is not None and (found := self._code.writer()) is not None:
             self.close()
-            self._tell(*first)
+            self._tell(*found)
 
     def close(self) -> None:
         """Watch nothing any more."""
-        self._places.clear()
+        self._code = None
         if self._inotify is not None:
             self._loop.remove_reader(self._inotify.fileno())
             self._inotify.close()
@@ -97,7 +117,7 @@ class CodeInPlace:
 
     def _look_again(self) -> None:
         self.look()
-        if self.is_needed:
+        if self._code is not None:
             self._loop.call_later(_LOOK_SECONDS, self._look_again)
 
     def _note(self) -> None:
@@ -108,25 +128,7 @@ class CodeInPlace:
             self.look()
 
 
-def writer_of(places: Iterable[str], environ: Mapping[str, str]) -> str:
-    """The folder in which commands can write one of some places, or could in any run of kaa; empty for none."""
-    return next(filter(None, (_writer_of(place, environ) for place in _with_real(places))), "")
-
-
 def _with_real(places: Iterable[str]) -> Iterator[str]:
     for place in places:
         yield place
         yield os.path.realpath(place)
-
-
-def _writer_of(place: str, environ: Mapping[str, str]) -> str:
-    if now := next((one for one in written() if is_below(place, (one,)) or _has(place, one)), ""):
-        return now
-    if known := in_known_project(place, environ, "", added=True):
-        return known
-    return next((one for one in known_projects(environ, "", added=True) if _has(place, one)), "")
-
-
-def _has(place: str, project: str) -> bool:
-    """Whether a project lies in a folder of code."""
-    return is_below(project, (place,))

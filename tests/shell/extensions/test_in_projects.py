@@ -8,12 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from kaa.ext.asking import NOBODY
+from kaa.ext.errors import UnapprovedError
 from kaa.ext.questions import Confirmation, Confirmed, Dismissed, Question
 from kaa.host.programs import note_writable
 from kaa.shell.conversation import Conversation
 from kaa.shell.extensions import in_projects
+from kaa.shell.extensions.in_projects import ExtensionsInProjects
+from kaa.shell.home import Home
 from kaa.shell.options import HostOptions
 from kaa.workspace.places import Places
+from tests.support.extension_ids import named
+from tests.support.loops import in_loop
 from tests.support.person import AnswerT, Person, yes_or_no
 from tests.support.stage import Stage
 
@@ -125,6 +131,21 @@ def test_a_folder_that_becomes_a_project_while_it_is_used_is_not_executed(stage:
         return await _commands(conversation)
 
     assert stage.play(scene) == {"one"}
+
+
+@in_loop
+async def test_one_whose_folder_becomes_a_project_while_it_is_read_is_asked_about(tmp_path: Path) -> None:
+    extension = tmp_path / "app" / "hello"
+    extension.mkdir(parents=True)
+    (extension / "__init__.py").write_text("PLACE = __file__")
+
+    def report(_: str) -> None:  # kaa has made a copy, and tells of it
+        assert Places.of(os.environ, os.path.expanduser("~"), str(tmp_path / "app")).caches  # another kaa starts there
+
+    decides = ExtensionsInProjects(Home(tmp_path / "home"), os.environ, NOBODY, report)
+
+    with pytest.raises(UnapprovedError, match="commands could write it"):
+        await decides.source(named(extension), is_given=False, may_ask=True)
 
 
 def test_reloading_asks_about_what_changed(stage: Stage, repository: Path) -> None:

@@ -185,6 +185,7 @@ def test_a_process_is_started_with_its_keys_on_descriptors_3_and_4(tmp_path: Pat
         processes = ExtensionProcesses(
             home, environ, str(tmp_path), lambda _: None, lambda: False, tuple, SandboxOptions
         )
+        processes.note_code(manifest)
         try:
             started = await processes.start(manifest, permissions)
         except NotPermittedError:
@@ -228,6 +229,7 @@ def test_a_process_imports_its_packages_and_nothing_that_an_editable_install_lea
             processes = ExtensionProcesses(
                 Home(elsewhere / "home"), environ, project, lambda _: None, lambda: False, tuple, SandboxOptions
             )
+            processes.note_code(manifest)
             try:
                 started = await processes.start(manifest, Permissions(project="read"))
             except NotPermittedError:

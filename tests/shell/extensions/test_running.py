@@ -188,13 +188,39 @@ def test_a_model_of_a_process_answers(stage: Stage, confined: None) -> None:
     play(stage, scene)
 
 
-def test_one_whose_folder_becomes_a_place_to_work_in_is_ended(stage: Stage, tmp_path: Path, confined: None) -> None:
-    stage.asker = Person(yes=True)
+def test_one_whose_folder_becomes_a_place_to_work_in_while_it_waits_for_a_yes_is_not_started(
+    stage: Stage, tmp_path: Path, confined: None
+) -> None:
+    class Slow(Person):
+        async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+            assert Places.of(stage.environ, str(stage.home.parent), str(tmp_path / "dev")).caches  # another kaa begins
+            return await super().ask(question)
+
+    person = Slow(yes=True)
+    stage.asker = person
+    _link(stage, tmp_path)
+
+    async def scene(hosted: HostedConversation) -> None:
+        assert "attempt" not in [command.name for command in hosted.conversation.commands]
+
+    play(stage, scene)
+
+    assert person.asked == ["Permit extension probe?"]
+    assert any("is not started: commands can write" in one for one in stage.notices)
+
+
+def _link(stage: Stage, base: Path) -> None:
+    """Have the extension lie in a folder that is no project."""
     stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(stage.home.parent), "KAA_DIR": str(stage.home)}
-    folder = tmp_path / "dev" / "probe"
+    folder = base / "dev" / "probe"
     write_extension(folder, _SOURCE, "permissions: {session: write}")
     (stage.home / "extensions").mkdir(parents=True)
     (stage.home / "extensions" / "probe").symlink_to(folder)
+
+
+def test_one_whose_folder_becomes_a_place_to_work_in_is_ended(stage: Stage, tmp_path: Path, confined: None) -> None:
+    stage.asker = Person(yes=True)
+    _link(stage, tmp_path)
 
     async def scene(hosted: HostedConversation) -> None:
         await hosted.work.command("/attempt []")

@@ -61,6 +61,7 @@ def process_extension(
         ExtensionError: the manifest cannot be read.
     """
     manifest = read_manifest(extension, path)
+    host.note_code(manifest)
 
     def extend(kaa: ExtensionAPI) -> None:
         scope = scope_of(kaa)

@@ -158,6 +158,13 @@ class ProcessHost(Protocol):
         """
         ...
 
+    def note_code(self, manifest: Manifest) -> None:
+        """Note whether commands of the model can write the folder of an extension, which is being loaded.
+
+        What they can write only later is not started; the user's permission may come long after this.
+        """
+        ...
+
     def data_folder(self, manifest: Manifest) -> str:
         """The directory that the extension can write; `configDir` of the handshake. Makes it.
 

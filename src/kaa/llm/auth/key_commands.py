@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from kaa.host import helper_lines
+from kaa.host import helper_lines, writers
 from kaa.host.hard_links import has_other_name
 from kaa.host.home_settings import obeyed
 from kaa.host.paths import is_below, trail
@@ -53,7 +53,7 @@ def wrapped(command: str, where: str, environ: Mapping[str, str]) -> Sequence[st
     Raises:
         CredentialError: it names such a file.
     """
-    if not (places := helper_lines.writable_places(environ)):
+    if not (places := writers.writable_places(environ)):
         return ()
     line, home = helper_lines.without_reading(command), environ.get("HOME", "/")
     path = helper_lines.named_path(line, environ, home, lambda one: is_below(one, places) or has_other_name(one))
@@ -63,7 +63,7 @@ def wrapped(command: str, where: str, environ: Mapping[str, str]) -> Sequence[st
         return ()
     from kaa.host.hiding import hidden_from_program  # lazy: few commands need it
 
-    return hidden_from_program(helper_lines.without_toolchains(places, environ))
+    return hidden_from_program(writers.without_toolchains(places, environ))
 
 
 def _found_programs(line: str, environ: Mapping[str, str]) -> Iterator[str]:

@@ -94,12 +94,14 @@ class ExtensionsInProjects:
             if is_given:
                 return path
             try:
-                return await asyncio.to_thread(self._settled, extension, path)
+                code = await asyncio.to_thread(self._settled, extension, path)
             except (OSError, InstallationError) as error:
                 raise ExtensionError(
                     f"Extension {extension} is not loaded: a kaa that starts in its folder would let commands change"
                     f" what it loads later, so it is loaded from a copy. {error}. `-e` loads it from where it is"
                 ) from error
+            if not (project := self._project_of(path)):  # no kaa started there while it was read
+                return code
         whole = path.parent if package(path) is not None else path
         try:
             files = await asyncio.to_thread(lambda: tuple(_files(whole, self._is_written, _MOST)))

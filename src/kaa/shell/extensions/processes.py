@@ -5,6 +5,7 @@ import glob
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from kaa.ext.process.manifest import Manifest
 from kaa.ext.scope import Scope
 from kaa.host import lone_pythons
 from kaa.host.log import LOG
-from kaa.shell.code_in_place import CodeInPlace, writer_of
+from kaa.shell.code_in_place import CodeInPlace, UnwrittenCode
 from kaa.shell.extensions.granted_keys import GrantedKeys
 from kaa.shell.extensions.permitting import GrantedPermissions
 from kaa.shell.extensions.piped_program import PipedProgram, Pipes
@@ -70,7 +71,7 @@ class ExtensionProcesses:
         self._asking = asyncio.Lock()
         self._declined: dict[str, Permissions] = {}  # until kaa ends
         self._told: set[str] = set()
-        self._in_place: set[str] = set()  # folders that no command could write when a process was started there
+        self._code: dict[str, UnwrittenCode] = {}  # by folders
         self._lives: set[asyncio.Task[None]] = set()
 
     def report(self, text: str) -> None:
@@ -111,6 +112,13 @@ class ExtensionProcesses:
             self._permissions.grant(manifest)
             return requested
 
+    def note_code(self, manifest: Manifest) -> None:
+        """See `ProcessHost`."""
+        known = [self.project]  # where commands of this run cannot write an extension: it is mounted read-only
+        with suppress(SettingsError):  # the start says it
+            known += self._sandbox().writable
+        self._code[manifest.folder] = UnwrittenCode((manifest.folder,), self._environ, known, toolchains=True)
+
     def data_folder(self, manifest: Manifest) -> str:
         """See `ProcessHost`. Default files that the manifest names are copied if they do not exist."""
         folder = self._home.extension_data / manifest.extension.key
@@ -124,9 +132,9 @@ class ExtensionProcesses:
 
     async def start(self, manifest: Manifest, permissions: Permissions) -> ExtensionProcess:
         """See `ProcessHost`."""
-        real = _resolved(manifest)
-        in_place = CodeInPlace((manifest.folder,), self._environ, (self.project,))
-        self._refuse_written(real)
+        real, code = _resolved(manifest), self._code[manifest.folder]
+        self._refuse_written(manifest, code)
+        in_place = CodeInPlace(code)
         try:
             python = lone_pythons.without_projects(program_of(real), self._environ)
             ordinary = self._sandbox()
@@ -177,22 +185,21 @@ class ExtensionProcesses:
         """See `ProcessHost`."""
         return await self._keys.key(name)
 
-    def _refuse_written(self, manifest: Manifest) -> None:
+    def _refuse_written(self, manifest: Manifest, code: UnwrittenCode) -> None:
         """Refuse to start what commands can write since it was loaded: it was not loaded from a copy.
 
         Raises:
             ExtensionError: that is so.
         """
-        if manifest.folder in self._in_place and (writer := writer_of((manifest.folder,), self._environ)):
+        if (found := code.writer()) is not None:
             raise ExtensionError(
-                f"Extension {manifest.extension.name} is not started: commands can write {manifest.folder} since"
-                f" {writer} became a place to work in. /reload loads it from a copy, and asks first"
+                f"Extension {manifest.extension.name} is not started: commands can write {found[0]} since"
+                f" {found[1]} became a place to work in. /reload asks whether to load a copy of it; if -e names it,"
+                " start kaa again"
             )
 
     def _watch(self, in_place: CodeInPlace, manifest: Manifest, process: PipedProgram) -> None:
         """End a process when commands begin to be able to write the folder that it loads code from."""
-        if not in_place.is_needed:
-            return
 
         def end(folder: str, writer: str) -> None:
             self._report(
@@ -202,7 +209,6 @@ class ExtensionProcesses:
             process.end()
             process.end()  # this time with KILL
 
-        self._in_place.add(os.path.realpath(manifest.folder))
         in_place.open()
         in_place.tell(end)
 

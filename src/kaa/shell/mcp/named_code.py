@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from glob import escape, glob
 from typing import Literal, TypeAlias
 
-from kaa.host.helper_lines import is_shared_text
 from kaa.host.paths import is_below, trail
+from kaa.host.writers import is_shared_text
 from kaa.shell.mcp.code_files import entries, has_code
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES
 from kaa.shell.mcp.directories import directory_of

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from kaa.host.helper_lines import without_toolchains, writer_of
 from kaa.host.known_projects import known_projects
 from kaa.host.paths import is_below
 from kaa.host.programs import commands_can_write, written
+from kaa.host.writers import without_toolchains, writer_of
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import filler

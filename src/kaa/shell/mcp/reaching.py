@@ -5,10 +5,11 @@ import asyncio
 import msgspec
 
 from kaa.host.hard_links import has_other_name
-from kaa.host.helper_lines import named_path, why_not_run, without_toolchains
+from kaa.host.helper_lines import named_path, why_not_run
 from kaa.host.hiding import hidden_from_program
 from kaa.host.known_projects import known_projects
 from kaa.host.paths import is_below
+from kaa.host.writers import without_toolchains
 from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.auth.oauth.config import is_confidential

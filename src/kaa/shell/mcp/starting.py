@@ -17,7 +17,7 @@ from kaa.host.programs import host_programs
 from kaa.host.shims import leads_to_shim
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
-from kaa.shell.code_in_place import CodeInPlace
+from kaa.shell.code_in_place import CodeInPlace, UnwrittenCode
 from kaa.shell.mcp.approvals import ApprovalRecordsError
 from kaa.shell.mcp.cause import Cause
 from kaa.shell.mcp.code import CodeChangedError, UnknownCodeError, code_of
@@ -245,7 +245,8 @@ async def _start(
         confined=entry.sandbox,
     )
     hindrance = partial(_hindrance, server, place, data, leaves=leaves)
-    in_place = CodeInPlace(_code_places(server, line, place), place.environ, place.writable_now())
+    code_places = _code_places(server, line, place)
+    in_place = CodeInPlace(UnwrittenCode(code_places, place.environ, place.writable_now(), toolchains=False))
     in_place.open()
     closing.callback(in_place.close_from_thread)
     packages = await _watched(admitted, closing) if entry.sandbox and (variables or permissions.hosts) else None

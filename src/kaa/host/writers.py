@@ -1,0 +1,83 @@
+"""Who can write a path besides the user: directories of projects, and others that were added to them, now or earlier.
+
+What lies there may be the work of a command of the model. A directory that was added and is searched for programs has
+the user's toolchain: those must be found, so what only reads programs there leaves it out.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from kaa.host.hard_links import has_other_name
+from kaa.host.known_projects import in_known_project, known_projects
+from kaa.host.paths import is_below
+from kaa.host.programs import written
+from kaa.host.regular_files import beginning_of
+
+_TEXT_BYTES = 512
+
+
+def writable_places(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Directories that commands of the model can write, or could in an earlier run; not those with the whole home."""
+    return tuple(dict.fromkeys((*_writable_now(environ), *known_projects(environ, "", added=True))))
+
+
+def without_toolchains(places: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Leave out directories that were added in an earlier run and are searched for programs: those must be found.
+
+    Args:
+        places: directories that commands can write, or could.
+        environ: the variables that programs get.
+    """
+    kept = {*_writable_now(environ), *known_projects(environ, "")}
+    entries = [os.path.realpath(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
+    return tuple(one for one in places if one in kept or not any(is_below(entry, (one,)) for entry in entries))
+
+
+def writer_of(path: str, environ: Mapping[str, str], project: str = "") -> str | None:
+    """Return the project that an absolute path is in, or the directory that was added to one; None for neither.
+
+    A directory that was added and is searched for programs has the user's toolchain: those must be found.
+
+    Args:
+        path: the path.
+        environ: the user's variables.
+        project: where kaa runs now.
+    """
+    known = in_known_project(path, environ, project)
+    if known is None and (added := in_known_project(path, environ, project, added=True)) is not None:
+        return added if without_toolchains((added,), environ) else None
+    return known
+
+
+def is_shared_text(path: str) -> bool:
+    """Whether a path is a text with another name, by which commands may have written it.
+
+    Programs have other names, too: all those of rustup are one file.
+    """
+    if not has_other_name(path):
+        return False
+    try:
+        return b"\0" not in beginning_of(path, _TEXT_BYTES)
+    except OSError:
+        return False
+
+
+def _writable_now(environ: Mapping[str, str]) -> list[str]:
+    home = os.path.realpath(environ.get("HOME") or os.path.expanduser("~"))
+    return [one for one in written() if not is_below(home, (one,))]
+
+
+def writers_around(path: str, environ: Mapping[str, str], *, toolchains: bool) -> tuple[str, frozenset[str]]:
+    """Return who can write a file or folder as a whole, or could, and in which directories below it commands can.
+
+    Args:
+        path: absolute.
+        environ: the user's variables.
+        toolchains: whether a directory counts that was added in an earlier run and is searched for programs.
+    """
+    now, places = written(), (*written(), *known_projects(environ, "", added=True))
+    within = frozenset(one for one in places if one != path and is_below(one, (path,)))
+    whole = next((one for one in now if is_below(path, (one,))), "")
+    if toolchains:
+        return whole or in_known_project(path, environ, "", added=True) or "", within
+    return whole or writer_of(path, environ) or "", frozenset(without_toolchains(tuple(within), environ))
