@@ -431,6 +431,7 @@ class Trust(Question[TrustDecision], tag="trust", frozen=True):
         texts: the instructions.
         is_trusted: the person trusts all of it as it is; the question is whether to end that.
         status: what was decided before, in a sentence; only where the person asks for it.
+        servers: the MCP servers that the answer `stored` approves, too, each in lines.
     """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (TrustDecision,)
@@ -445,6 +446,7 @@ class Trust(Question[TrustDecision], tag="trust", frozen=True):
     texts: tuple[TrustText, ...] = ()
     is_trusted: bool = False
     status: str = ""
+    servers: tuple[tuple[str, ...], ...] = ()
 
 
 AnyQuestion: TypeAlias = Approval | Confirmation | Choice | TextInput | Editing | Form | OpenUrl | Trust

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from kaa.shell.components.extensions import ComponentExtensions
     from kaa.shell.extensions.processes import ExtensionProcesses
     from kaa.shell.mcp.servers import McpServers, Unlisted
+    from kaa.shell.mcp.trusted_servers import TrustedServers
     from kaa.shell.sessions import Sessions
     from kaa.shell.trust.configuration import ProjectConfiguration
     from kaa.shell.trust.decisions import TrustDecisions
@@ -416,5 +417,10 @@ class Host:
         from kaa.shell.trust.decisions import TrustDecisions  # lazy: a run that nobody watches is told what to trust
 
         if workspace.root not in self._trust:
-            self._trust[workspace.root] = TrustDecisions(self.home)
+            self._trust[workspace.root] = TrustDecisions(self.home, self._servers_to_trust)
         return self._trust[workspace.root]
+
+    def _servers_to_trust(self, configuration: "ProjectConfiguration") -> "TrustedServers | None":
+        """The servers of a project that a question about trust covers; None if it configures none."""
+        files = configuration.server_files if self._mcp_options.enabled else ()
+        return self._mcp_servers.trusted(configuration.root, files) if files else None

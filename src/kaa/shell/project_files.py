@@ -16,7 +16,7 @@ from kaa.ext.places import ExtensionId
 from kaa.host.regular_files import read_regular
 from kaa.shell.components import USER_INSTRUCTIONS, ForeignAgent, FoundFile, enabled_plugins
 from kaa.shell.home import PROJECT_FOLDER, Home, expanded
-from kaa.shell.trust.configuration import SERVER_FILES, ProjectConfiguration
+from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES, InstructionFile, text_in
 from kaa.shell.trust.verdict import TrustVerdict
 from kaa.tui.invisible import replace_invisible
@@ -123,8 +123,7 @@ async def project_files(
 
 def server_files(configuration: ProjectConfiguration, verdict: TrustVerdict) -> tuple[ServerFile, ...]:
     """The project's files that configure MCP servers, as far as the user trusts them."""
-    found = ((path, configuration.content(path)) for path in SERVER_FILES if verdict.configuration)
-    return tuple((path, data) for path, data in found if data is not None)
+    return configuration.server_files if verdict.configuration else ()
 
 
 def _denied(files: Sequence[FoundFile]) -> tuple[str, ...]:

@@ -183,6 +183,9 @@ def question_text(question: AnyQuestion) -> str:
             ]
         case Trust():
             shown = [question.title, one_line(question.root), question.status, *map(one_line, question.uses)]
+            if question.servers:
+                lines = (line for server in question.servers for line in server)
+                shown += ["A yes until it changes also permits these MCP servers:", *map(one_line, lines)]
             for text in () if question.was_trusted else question.texts:
                 shown += [f"{one_line(text.path)}:", *_quoted(text.text)]
             for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):

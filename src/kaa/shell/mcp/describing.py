@@ -26,7 +26,7 @@ def variables_set(entry: ServerEntry, known: Mapping[str, str] = {}) -> list[str
         known: variables that need not be named.
     """
     env = {name: value for name, value in sorted(entry.env.items()) if known.get(name) != value}
-    return [_in_one_line(f"{name}={_shortened(value)}") for name, value in env.items()]
+    return [in_one_line(f"{name}={_shortened(value)}") for name, value in env.items()]
 
 
 def login_details(entry: ServerEntry) -> list[str]:
@@ -41,7 +41,7 @@ def login_details(entry: ServerEntry) -> list[str]:
         ("the login returns to {}", oauth.callback_url),
         ("its tokens are good without a key of kaa's (`dpop` is {})", oauth.dpop if oauth.dpop == "off" else ""),
     ]
-    return [_in_one_line(sentence.format(_shortened(value))) for sentence, value in details if value]
+    return [in_one_line(sentence.format(_shortened(value))) for sentence, value in details if value]
 
 
 def described(server: ConfiguredServer, place: Place) -> str:
@@ -66,7 +66,7 @@ def described(server: ConfiguredServer, place: Place) -> str:
     lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []
     if package := fetched_unpinned(entry):
         lines += [f"It fetches {package} in the newest version each time; {package}@VERSION would pin one."]
-    return "\n".join(map(_in_one_line, lines))
+    return "\n".join(map(in_one_line, lines))
 
 
 def described_code(accepted: Mapping[str, str], code: Mapping[str, str]) -> list[str]:
@@ -74,11 +74,11 @@ def described_code(accepted: Mapping[str, str], code: Mapping[str, str]) -> list
     if accepted:
         return [
             "It executes files that commands can change, and these are not as you approved them:",
-            *map(_in_one_line, differences(accepted, code)),
+            *map(in_one_line, differences(accepted, code)),
         ]
     return [
         "It executes these files, which commands can change. kaa asks again when they change:",
-        *map(_in_one_line, differences({}, code)),
+        *map(in_one_line, differences({}, code)),
     ]
 
 
@@ -99,7 +99,7 @@ def _shortened(value: str) -> str:
     )
 
 
-def _in_one_line(text: str) -> str:
+def in_one_line(text: str) -> str:
     """A text in which no word of a server's entry begins a line that would seem to be kaa's."""
     return _BREAKS.sub("↵", text)
 

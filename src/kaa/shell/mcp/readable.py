@@ -44,11 +44,25 @@ def is_like_a_command(server: ConfiguredServer, place: Place, code: Collection[s
         code: the paths of what it executes and commands can write.
     """
     entry = server.entry
-    if not entry.command or not entry.sandbox or entry.env or entry.readable or place.is_full_access():
-        return False
-    if server.source.root or server.source.data:
+    if not entry.command or not entry.sandbox or entry.env or place.is_full_access():
         return False
     if permissions_of(entry, place.project) != Permissions(project="read"):
+        return False
+    return stays_in_project(server, place, code)
+
+
+def stays_in_project(server: ConfiguredServer, place: Place, code: Collection[str]) -> bool:
+    """Whether a server sees nothing outside of the project but its program, and executes no code from there. Blocks.
+
+    Args:
+        server: the server.
+        place: where it runs.
+        code: the paths of what it executes and commands can write.
+
+    Raises:
+        RightsError: a word names something hidden, or commands can change what it leads to.
+    """
+    if server.entry.readable or server.source.root or server.source.data:
         return False
     if not all(is_below(path, (place.project,)) for path in code):
         return False

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # only where a server starts
     from kaa.mcp.connection import Connection
     from kaa.shell.mcp.logins import McpLogins
     from kaa.shell.mcp.place import Place
+    from kaa.shell.mcp.trusted_servers import TrustedServers
 
 # Streams on which servers say something now and then. Who waits for an answer has a limit of their own.
 _SILENCE_SECONDS = 3600.0
@@ -100,6 +101,17 @@ class ServerMaker:
         return ProjectServers(
             lambda changed: [self._server(one, root, logins, changed) for one in configured], logins, self._report
         )
+
+    def trusted(self, configured: Sequence[ConfiguredServer], root: str) -> "TrustedServers":
+        """The servers that the question about trust in a project covers.
+
+        Args:
+            configured: all of them.
+            root: of the project.
+        """
+        from kaa.shell.mcp.trusted_servers import TrustedServers  # lazy: projects are seldom asked about
+
+        return TrustedServers(self._approvals, self._place(root), configured)
 
     def unlisted(self, servers: tuple[ConfiguredServer, ...], root: str) -> Unlisted:
         """Describe servers for a process of its own that lists them."""
@@ -236,6 +248,15 @@ class McpServers:
             servers.begin()
             self._projects[key] = extension, servers
         return self._projects[key]
+
+    def trusted(self, root: str, files: Sequence[ServerFile]) -> "TrustedServers":
+        """The servers that the question about trust in a project covers.
+
+        Args:
+            root: of the project.
+            files: those of the project that configure servers, as the question is about them.
+        """
+        return self._maker.trusted(configured(self._home, root, files, self._options.file).servers, root)
 
     async def require(self, root: str, files: Sequence[ServerFile]) -> None:
         """Wait for the required servers of a project, where nobody can be asked.

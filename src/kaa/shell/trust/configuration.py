@@ -136,6 +136,12 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         return next((file.data for file in self.files if file.path == path and file.kind == "file"), None)
 
     @property
+    def server_files(self) -> tuple[tuple[str, bytes], ...]:
+        """The files that configure MCP servers, by path, with their contents."""
+        found = ((path, self.content(path)) for path in SERVER_FILES)
+        return tuple((path, data) for path, data in found if data is not None)
+
+    @property
     def uses(self) -> tuple[str, ...]:
         """What would be used, for people: one line for each purpose, with the files that serve it, and for each hook.
 

@@ -1,6 +1,8 @@
 """Whether the project may configure and instruct kaa: what the options, an earlier decision or the person says."""
 
 import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,6 +15,9 @@ from kaa.shell.trust.instructions import MAX_INSTRUCTION_BYTES
 from kaa.shell.trust.nested import nested_names
 from kaa.shell.trust.store import Changed, Declined, Trusted, TrustState, TrustStore, Undecided, Untrustable
 from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.shell.mcp.trusted_servers import TrustedServers
 
 _NOT_USED = "kaa does not use the project's configuration, and the model gets its instructions as information"
 _DECIDED: dict[TrustAnswer, str] = {
@@ -28,9 +33,13 @@ class TrustDecisions:
 
     Args:
         home: keeps decisions.
+        servers: gives the MCP servers of a project, which a yes can approve, too; None if it configures none.
     """
 
-    def __init__(self, home: Home) -> None:
+    def __init__(
+        self, home: Home, servers: "Callable[[ProjectConfiguration], TrustedServers | None]" = lambda _: None
+    ) -> None:
+        self._servers = servers
         self._trusted_digest = ""  # what the person trusts in this process
         self._is_declined = False  # the person does not want to be asked in this process
         self._is_reviewed = False  # the person decided in this process, whatever the options say
@@ -115,13 +124,17 @@ class TrustDecisions:
 
     async def _ask(self, question: Trust, configuration: ProjectConfiguration, asker: Asker) -> TrustAnswer | None:
         """Ask, and keep the answer. None: the person decides nothing."""
-        answer = await asker.ask(question)
+        servers = None if question.is_trusted else self._servers(configuration)
+        shown = await servers.find() if servers is not None and asker.can_ask else ()
+        answer = await asker.ask(msgspec.structs.replace(question, servers=tuple(one.lines for one in shown)))
         if not isinstance(answer, TrustDecision):
             return None
         store = TrustStore(self._home)
         match answer.choice:
             case "stored":
                 store.trust(configuration)
+                if servers is not None and shown:
+                    servers.approve(shown)
             case "no":
                 store.decline(configuration)
             case "forget":

@@ -48,6 +48,31 @@ def test_each_answer_is_what_it_says(letter: str, choice: TrustAnswer) -> None:
     assert answers == [TrustDecision(choice)]
 
 
+def test_a_yes_counts_when_the_servers_that_it_permits_were_on_the_screen() -> None:
+    servers = tuple((f"server{number} runs: uvx mcp-{number}", "It can read the project.") for number in range(9))
+    question = Trust("Trust?", "/project", ("MCP servers: .mcp.json",), servers=servers)
+    answers: list[TrustDecision | Dismissed] = []
+    dialog = TrustDialog(keyboard_context(rows=20), question, answers.append)
+    dialog.offer()
+    first = "\n".join(visible(dialog.render(80)))
+
+    dialog.key(Key("y", "y"))
+    unread = list(answers)
+    urged = "\n".join(visible(dialog.render(80)))
+    while "server8 runs" not in (shown := "\n".join(visible(dialog.render(80)))):
+        dialog.key(Key("pageDown"))
+    dialog.key(Key("pageDown"))
+    dialog.render(80)
+    dialog.key(Key("y", "y"))
+
+    assert "“Yes, until it changes” also permits these MCP servers of the project:" in first
+    assert "server0 runs: uvx mcp-0" in first
+    assert "It can read the project." in shown
+    assert unread == []
+    assert "No answer yet" in urged
+    assert answers == [TrustDecision("stored")]
+
+
 def test_enter_and_escape_trust_nothing() -> None:
     for key in (Key("enter"), Key("escape"), Key("n", "n")):
         dialog, answers, _ = ask(UNDECIDED)

@@ -84,6 +84,11 @@ class DialogFrame:
         """Whether every line of the body was on the screen."""
         return self._body is None or (self._body_for is not None and self._seen >= len(self._body_lines))
 
+    @property
+    def lines_seen(self) -> int:
+        """The lines of the body that were on the screen, from the first one on."""
+        return self._seen
+
     def insist(self, urge: str) -> None:
         """Say this instead of `urge` until the body is scrolled: somebody wanted to answer before it was read."""
         self._insistence, self._painted_for = urge, ()

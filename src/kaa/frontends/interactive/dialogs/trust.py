@@ -16,6 +16,7 @@ _OTHERWISE = (
     "Without trust the model gets instructions as information, and kaa ignores configuration. The sandbox and the"
     " approvals apply either way."
 )
+_SERVERS = "“Yes, until it changes” also permits these MCP servers of the project:"
 
 
 class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
@@ -30,6 +31,7 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
         self, context: Context, question: Trust, on_answer: Callable[[TrustDecision | Dismissed], None]
     ) -> None:
         self._question = question
+        self._end_of_servers = 0  # in lines of the explanation
         super().__init__(context, question.title, self._explanation, on_answer)
 
     def _answering(self) -> DialogChoices:
@@ -50,16 +52,28 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
                 DialogChoice("n", "No, not this time", leave),
                 DialogChoice("d", "No, and do not ask again here", decide("no")),
                 DialogChoice("o", "Yes, this time", decide("yes")),
-                DialogChoice("y", "Yes, until it changes", decide("stored")),
+                DialogChoice("y", "Yes, until it changes", self._trust_it),
             ]
         return DialogChoices(self._context, choices, on_cancel=leave)
 
-    def _explanation(self, width: int) -> list[str]:
-        return [line for part in self._parts(width) for line in part]
+    def _trust_it(self) -> None:
+        if self.lines_seen < self._end_of_servers:
+            self.insist("No answer yet, read on to the end of the MCP servers")
+        else:
+            self._answer(TrustDecision("stored"))
 
-    def _parts(self, width: int) -> Iterator[list[str]]:
+    def _explanation(self, width: int) -> list[str]:
+        lines = self._said(self._question.root, "accent", width)
+        for part in (*self._state(width), *self._servers(width)):
+            lines += part
+        self._end_of_servers = len(lines) if self._question.servers else 0
+        lines += self._said(_OTHERWISE, "muted", width)
+        for part in self._long(width):
+            lines += part
+        return lines
+
+    def _state(self, width: int) -> Iterator[list[str]]:
         question = self._question
-        yield self._said(question.root, "accent", width)
         if question.status:
             yield self._said(question.status, "text", width)
         if question.was_trusted:
@@ -71,8 +85,17 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
             yield self._said("If you trust it, kaa uses this configuration:", "text", width)
             for use in question.uses:
                 yield self._said(use, "warning", width, bullet=True)
-        yield self._said(_OTHERWISE, "muted", width)
-        if question.was_trusted:  # what is long comes last, so that nothing is overlooked behind it
+
+    def _servers(self, width: int) -> Iterator[list[str]]:
+        if self._question.servers:
+            yield self._said(_SERVERS, "text", width)
+        for lines in self._question.servers:
+            yield from (self._said(line, "warning", width, bullet=True) for line in lines)
+
+    def _long(self, width: int) -> Iterator[list[str]]:
+        """What is long comes last, so that nothing is overlooked behind it."""
+        question = self._question
+        if question.was_trusted:
             yield DiffView(self._context, question.diff).render(width)
             return
         for text in question.texts:
