@@ -264,7 +264,7 @@ def test_a_wheel_and_its_dependency_get_a_folder_of_their_own(world: World) -> N
 
 
 @needs_pip
-@pytest.mark.usefixtures("unpacked_pip")
+@pytest.mark.usefixtures("forked_pip")
 def test_a_wheel_cannot_replace_a_library_of_kaa(world: World) -> None:
     wheel(
         world.wheels,
@@ -283,7 +283,7 @@ def test_a_wheel_cannot_replace_a_library_of_kaa(world: World) -> None:
 
 
 @needs_pip
-@pytest.mark.usefixtures("unpacked_pip")
+@pytest.mark.usefixtures("forked_pip")
 def test_a_module_of_a_wheel_that_kaa_has_is_not_loaded_in_its_place(world: World) -> None:
     wheel(world.wheels, "acme-shadow", "1.0", {"msgspec/__init__.py": PYTHON}, entry_point="msgspec:extend")
     world.ext("install", "acme-shadow", "--yes")
@@ -293,7 +293,7 @@ def test_a_module_of_a_wheel_that_kaa_has_is_not_loaded_in_its_place(world: Worl
 
 
 @needs_pip
-@pytest.mark.usefixtures("unpacked_pip")
+@pytest.mark.usefixtures("forked_pip")
 def test_a_source_distribution_is_not_built(world: World) -> None:
     canary = world.sources / "canary"
     project = write(
@@ -310,7 +310,7 @@ def test_a_source_distribution_is_not_built(world: World) -> None:
 
 
 @needs_pip
-@pytest.mark.usefixtures("unpacked_pip")
+@pytest.mark.usefixtures("forked_pip")
 @pytest.mark.parametrize("form", ["archive", "git"])
 def test_what_a_wheel_requires_by_address_is_not_built(world: World, form: str) -> None:
     canary = world.sources / "canary"
@@ -339,7 +339,7 @@ def test_what_a_wheel_requires_by_address_is_not_built(world: World, form: str) 
 
 
 @needs_pip
-@pytest.mark.usefixtures("unpacked_pip")
+@pytest.mark.usefixtures("forked_pip")
 def test_a_process_in_a_wheel_is_installed_as_a_process(world: World) -> None:
     wheel(world.wheels, "acme-greeter", "3.0", {f"acme_greeter/{name}": text for name, text in PROCESS.items()})
 
@@ -351,7 +351,7 @@ def test_a_process_in_a_wheel_is_installed_as_a_process(world: World) -> None:
 
 
 @needs_pip
-@pytest.mark.usefixtures("unpacked_pip")
+@pytest.mark.usefixtures("forked_pip")
 def test_a_wheel_file_is_installed_from_its_path(world: World) -> None:
     file = wheel(world.sources, "acme-file", "1.0", {"acme_file.py": PYTHON}, entry_point="acme_file")
 
@@ -361,7 +361,7 @@ def test_a_wheel_file_is_installed_from_its_path(world: World) -> None:
 
 
 @needs_pip
-@pytest.mark.usefixtures("unpacked_pip")
+@pytest.mark.usefixtures("forked_pip")
 def test_a_hostile_wheel_is_refused_and_leaves_nothing(world: World) -> None:
     wheel(world.wheels, "acme", "1.0", {"../outside.py": ""}, entry_point="acme:extend")
 
@@ -372,7 +372,7 @@ def test_a_hostile_wheel_is_refused_and_leaves_nothing(world: World) -> None:
     assert not list(world.home.path.rglob("outside.py"))
 
 
-@pytest.mark.usefixtures("unpacked_pip")
+@pytest.mark.usefixtures("forked_pip")
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -48,7 +48,7 @@ def test_a_branch_is_pinned_to_its_new_commit(home: Home, tmp_path: Path, capsys
 
 
 @needs_pip
-@pytest.mark.usefixtures("unpacked_pip")
+@pytest.mark.usefixtures("forked_pip")
 def test_the_newest_wheel_takes_the_place_of_the_pinned_one(
     home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
