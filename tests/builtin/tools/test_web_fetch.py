@@ -105,9 +105,7 @@ def _become_process(url: str, environ: dict[str, str], writing: int) -> NoReturn
         os._exit(code)
 
 
-def on_the_web(
-    scene: Callable[[Web], Awaitable[T]], allowed: str = "example.com", *, is_program: bool = False
-) -> T:
+def on_the_web(scene: Callable[[Web], Awaitable[T]], allowed: str = "example.com", *, is_program: bool = False) -> T:
     async def whole() -> T:
         async with world(allowed) as internet:
             return await scene(Web(internet, is_program=is_program))
