@@ -135,6 +135,30 @@ def test_a_full_disk_loses_nothing_and_stops_work_until_there_is_space(stage: St
     stage.play(scene)
 
 
+def test_a_disk_is_tried_again_without_what_the_sandbox_holds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.server.begin([say("the first answer"), say("the second")])
+
+    async def scene(conversation: Conversation) -> None:
+        disk = AsyncExitStack()
+
+        def fill(event: Event) -> None:
+            if isinstance(event, MessageUpdate) and isinstance(event.assistant_message_event, TextEnd):
+                disk.enter_context(files_limited_to(1))
+
+        unsubscribe = conversation.subscribe(fill)
+        async with disk:
+            with pytest.raises(SessionWriteError):
+                await ask(conversation)
+            unsubscribe()
+            monkeypatch.setattr(conversation.workspace, "let_go", disk.aclose)
+
+            await ask(conversation, "again")
+
+        assert [message["content"] for message in sent(stage)["messages"]][-1] == "again"
+
+    stage.play(scene)
+
+
 class TestCommands:
     def test_are_answered_without_the_model(self, stage: Stage) -> None:
         outcome = stage.play(lambda c: ask(c, "/session"))

@@ -475,7 +475,7 @@ class Conversation:
         if called is not None:
             if not self._agent.is_running:
                 with suppress(SessionWriteError):  # commands can still help
-                    self._catch_up()
+                    await self._catch_up()
             answer = await self._run_called(called)
             if not isinstance(answer, Submit):
                 return answer
@@ -490,15 +490,22 @@ class Conversation:
                 return await self._say(message)
         return await self._say(message)
 
-    def _catch_up(self) -> None:
+    async def _catch_up(self) -> None:
         """Write what a full disk kept from the session, before the conversation goes on."""
-        if (context := self._session.recorder.catch_up()) is not None:
+        recorder = self._session.recorder
+        try:
+            context = recorder.catch_up()
+        except SessionWriteError:
+            with suppress(OSError):
+                await self.workspace.let_go()  # the user may have removed something that still has its space
+            context = recorder.catch_up()
+        if context is not None:
             self._agent.replace_history(context.messages)
 
     async def _say(self, message: UserMessage) -> AgentEnd:
         self._session.recorder.require_writable()
         if not self._agent.is_running:
-            self._catch_up()
+            await self._catch_up()
         if message.note is None:
             message = await self._registry.run.user_message(message)
         return await self._agent.run(message)

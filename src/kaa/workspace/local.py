@@ -644,6 +644,10 @@ class LocalWorkspace:
             unconfined=self.sandbox.mode == "full-access",
         )
 
+    async def let_go(self) -> None:
+        """See `Workspace.let_go`."""
+        await self.sandbox.show()
+
     async def close(self) -> None:
         """Stop everything that still runs and the hands themselves."""
         for narrower in tuple(self._narrowed):

@@ -281,6 +281,9 @@ class MemoryWorkspace:
         """See `Workspace.checkpoints`. They are kept as long as this workspace, whatever the folder."""
         return MemoryCheckpoints(self._kept, self._snapshot, self._put_back)
 
+    async def let_go(self) -> None:
+        """Nothing is held here."""
+
     async def close(self) -> None:
         """Stop what the handler of commands has not answered yet."""
         await self._processes.close()

@@ -182,6 +182,9 @@ class PermittedWorkspace:
         """Checkpoints are of the whole project."""
         raise self._beyond("Checkpoints of", self.root)
 
+    async def let_go(self) -> None:
+        """Nothing is shown to commands here."""
+
     async def close(self) -> None:
         """Nothing is started here."""
 

@@ -577,6 +577,10 @@ class Workspace(Protocol):
         """
         ...
 
+    async def let_go(self) -> None:
+        """Stop showing commands what the user has removed: until then it keeps its space on the disk."""
+        ...
+
     async def close(self) -> None:
         """Stop everything that still runs."""
         ...

@@ -305,3 +305,21 @@ def test_a_home_in_tmp_shows_nothing_that_is_not_shown_of_tmp(shared: Path) -> N
         assert b"secret" not in (await sh(workspace, f"cat {shared}/keys {shared}/late/keys")).tail
 
     play(shared, scenario)
+
+
+def test_what_the_user_removed_is_let_go_while_a_command_runs(folder: Path) -> None:
+    film = folder / "film.mkv"
+    film.write_text("long\n")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        script = f"echo seen > seen; while test -e {film}; do sleep 0.05; done"
+        command = CommandRequest(["sh", "-c", script], timeout=HANG_SECONDS)
+        watching = await workspace.run_in_background(command)
+        while not (folder / "project/seen").exists():
+            await asyncio.sleep(0.01)
+        film.unlink()
+        await workspace.let_go()
+
+        assert (await workspace.processes.wait(watching.id, HANG_SECONDS)).state != "running"
+
+    play(folder, scenario)
