@@ -262,20 +262,37 @@ def test_a_stash_that_takes_no_protected_file_runs(dirty: Path, command: str) ->
     assert (dirty / "a.txt").read_text() == ("two\n" if "list" in command else "one\n")
 
 
+_RESTORE = "git restore --source=HEAD --staged --worktree -- :/ "
+
+
 @pytest.mark.parametrize(
-    ("command", "remedy"),
+    ("command", "remedy", "then"),
     [
-        ("git checkout .", "git checkout -- . "),
-        ("git checkout -q -- .", "git checkout -q -- . "),
-        ("git restore .", "git restore -- . "),
-        ("git checkout -- :/", "git checkout -- :/ "),
-        ("git restore --source=HEAD --staged --worktree .", "git restore --source=HEAD --staged --worktree -- . "),
+        ("git checkout .", "git checkout -- . ", ""),
+        ("git checkout -q -- .", "git checkout -q -- . ", ""),
+        ("git checkout HEAD -- .", "git checkout HEAD -- . ", ""),
+        ("git checkout -f .", "git checkout -f -- . ", ""),
+        ("git checkout -- :/", "git checkout -- :/ ", ""),
+        ("git restore .", "git restore -- . ", ""),
+        ("git restore -W :/", "git restore -W -- :/ ", ""),
+        ("git restore --source=HEAD --staged --worktree .", "git restore --source=HEAD --staged --worktree -- . ", ""),
+        ("git restore -s HEAD -SW .", "git restore -s HEAD -SW -- . ", ""),
+        ("git reset --hard", _RESTORE, ""),
+        ("git reset -q --hard HEAD", _RESTORE, ""),
+        ("git reset --hard same", _RESTORE, " && git reset --keep same"),
+        ("git checkout -f", _RESTORE, ""),
+        ("git checkout -qf same", _RESTORE, " && git checkout -q same"),
+        ("git checkout --force -b new", _RESTORE, " && git checkout -b new"),
+        ("git switch -f same", _RESTORE, " && git switch same"),
+        ("git switch --discard-changes same", _RESTORE, " && git switch same"),
+        ("git fetch . && git reset --hard @", _RESTORE, ""),
     ],
 )
-def test_restoring_everything_is_refused_where_a_protected_file_changed(
-    project: Path, command: str, remedy: str
+def test_discarding_everything_is_refused_where_a_protected_file_changed(
+    project: Path, command: str, remedy: str, then: str
 ) -> None:
-    remedy = f"{remedy}':(top,exclude).envrc'"
+    _git(project, "branch", "same")
+    remedy = f"{remedy}':(top,exclude).envrc'{then}"
     for name in ("a.txt", ".envrc"):
         (project / name).write_text("mine\n")
 
@@ -288,7 +305,16 @@ def test_restoring_everything_is_refused_where_a_protected_file_changed(
 
 
 @pytest.mark.parametrize(
-    "command", ["git checkout .", "git restore --staged .", "git restore -S .", "git checkout -- a.txt"]
+    "command",
+    [
+        "git checkout .",
+        "git restore --staged .",
+        "git restore -S .",
+        "git checkout -- a.txt",
+        "git reset --hard",
+        "git switch -f tools",
+        "git clean -fd",
+    ],
 )
 def test_restoring_what_is_not_protected_runs(project: Path, command: str) -> None:
     (project / "a.txt").write_text("mine\n")
@@ -296,6 +322,67 @@ def test_restoring_what_is_not_protected_runs(project: Path, command: str) -> No
     [told] = _play(project, [command])
 
     assert "not run" not in told
+
+
+def test_restoring_the_files_of_a_revision_is_refused_where_protected_ones_differ(project: Path) -> None:
+    remedy = "git checkout main -- . ':(top,exclude).envrc' ':(top,exclude).husky'"
+    (project / "a.txt").write_text("mine\n")
+
+    told, done = _play(project, ["git checkout main -- .", remedy])
+
+    assert f"`{remedy}` leaves them" in told
+    assert "not run" not in done
+    assert ((project / "a.txt").read_text(), (project / ".envrc").read_text()) == ("one\n", "tools\n")
+
+
+_UNTRACKED = "':(top,exclude).envrc' ':(top,exclude).vscode'"
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy", "ignored"),
+    [
+        ("git clean -fd", f"git clean -fd -- . {_UNTRACKED}", ""),
+        ("git clean -d --force .", f"git clean -d --force -- . {_UNTRACKED}", ""),
+        ("git clean -fdx -e '*.log'", f"git clean -fdx -e '*.log' -- . {_UNTRACKED}", "b.txt"),
+        ("git clean -fdx", f"git clean -fdx -- . {_UNTRACKED}", ".envrc .vscode b.txt"),
+        ("git clean -fd", "git clean -fd -- . ':(top,exclude).vscode'", ".envrc"),
+        ("git clean -fX -- .", "git clean -fX -- . ':(top,exclude).envrc'", ".envrc b.txt"),
+        ("git clean -f", "git clean -f -- . ':(top,exclude).envrc'", ""),
+        ("git clean -fdx -e .envrc", "git clean -fdx -e .envrc -- . ':(top,exclude).vscode'", ".envrc"),
+        ("git stash -a", f"git stash push -a -- :/ {_UNTRACKED}", ".envrc .vscode b.txt"),
+        ("git stash --include-untracked", "git stash push -u -- :/ ':(top,exclude).vscode'", ".envrc"),
+    ],
+)
+def test_removing_untracked_files_is_refused_where_protected_ones_are_among_them(
+    dirty: Path, command: str, remedy: str, ignored: str
+) -> None:
+    (dirty / ".git" / "info" / "exclude").write_text("\n".join(ignored.split()))
+
+    person = Person(AllowOnce())
+
+    [told, done] = _play(dirty, [command, remedy], person)
+
+    assert f"`{remedy}` leaves them" in told
+    assert len(person.questions) <= 1  # about what is lost with the second one
+    assert "not run" not in done
+    assert not (dirty / "b.txt").exists()
+    assert ((dirty / ".envrc").read_text(), (dirty / ".vscode" / "settings.json").read_text()) == ("mine\n", "{}\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git clean -nfdx",
+        "git clean -fd b.txt",
+        "git clean -d",
+        "git clean -fdx -e .envrc --exclude=.vscode",
+        "git clean -fX",
+    ],
+)
+def test_removing_what_is_not_protected_runs(dirty: Path, command: str) -> None:
+    [told] = _play(dirty, [command], Person(AllowOnce()))
+
+    assert "It was not run" not in told
 
 
 def test_a_stash_of_a_changed_protected_file_is_refused(project: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.workspace.git_held import HeldFiles, HeldFilesOfGit
+from kaa.workspace.git_held import HeldFiles, HeldFilesOfGit, Taken
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -66,7 +66,7 @@ def test_a_skill_of_the_users_in_its_own_repository_is_held(local: RunLocal, rep
 async def _both(asked: HeldFilesOfGit, skill: Path) -> tuple[HeldFiles | None, HeldFiles | None]:
     held = await asked.differing_in("other")
     skill.write_text("changed")
-    return held, await asked.stashed(untracked=False)
+    return held, await asked.taken(Taken(changes=True))
 
 
 @pytest.mark.usefixtures("mounts")

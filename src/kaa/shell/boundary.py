@@ -10,7 +10,7 @@ from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
-    from kaa.workspace.git_held import HeldFiles
+    from kaa.workspace.git_held import HeldFiles, Taken
     from kaa.workspace.moved_files import MovedFiles
     from kaa.workspace.network.asking import HostAsker
 
@@ -66,8 +66,8 @@ class SandboxControl(Confines, Protocol):
         """The protected files that a checkout of a revision would have to change; None if it can change them all."""
         ...
 
-    async def held_by_stash(self, *, untracked: bool) -> "HeldFiles | None":
-        """The protected files that `git stash` would have to take away; None if it can take all that it has to."""
+    async def held_of(self, taken: "Taken") -> "HeldFiles | None":
+        """The protected files that a command of git would have to take away; None if it can take all that it has to."""
         ...
 
     async def can_remove_worktree(self, path: str) -> bool:

@@ -25,7 +25,7 @@ _EFFECTIVE_TIERS = ("full", "bwrap")
 
 if TYPE_CHECKING:
     from kaa.ext.session_services import SandboxPorts
-    from kaa.workspace.git_held import HeldFiles
+    from kaa.workspace.git_held import HeldFiles, Taken
     from kaa.workspace.moved_files import MovedFiles
     from kaa.workspace.network.asking import HostAsker
 
@@ -101,11 +101,11 @@ class Contained:
 
         return await HeldFilesOfGit(self._workspace, self._executed).differing_in(revision)
 
-    async def held_by_stash(self, *, untracked: bool) -> "HeldFiles | None":
+    async def held_of(self, taken: "Taken") -> "HeldFiles | None":
         """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
 
-        return await HeldFilesOfGit(self._workspace, self._executed).stashed(untracked=untracked)
+        return await HeldFilesOfGit(self._workspace, self._executed).taken(taken)
 
     async def can_remove_worktree(self, path: str) -> bool:
         """See `SandboxControl`."""
@@ -347,7 +347,7 @@ class NoSandbox:
         """Nothing is held."""
         return None
 
-    async def held_by_stash(self, *, untracked: bool) -> "HeldFiles | None":
+    async def held_of(self, taken: "Taken") -> "HeldFiles | None":
         """Nothing is held."""
         return None
 

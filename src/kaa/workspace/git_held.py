@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -63,6 +62,24 @@ class HeldFiles(msgspec.Struct, frozen=True):
     without: tuple[str, ...] = ()
 
 
+class Taken(msgspec.Struct, frozen=True):
+    """What a command of git takes away from the working tree that is not committed.
+
+    Attributes:
+        changes: those of files that git tracks.
+        untracked: files that it does not track and does not ignore.
+        ignored: files that it ignores.
+        directories: whole directories of such files, too.
+        spared: patterns of files that stay, as in `.gitignore`.
+    """
+
+    changes: bool = False
+    untracked: bool = False
+    ignored: bool = False
+    directories: bool = True
+    spared: tuple[str, ...] = ()
+
+
 class HeldFilesOfGit:
     """What commands in a workspace may not write of the repository that it is in.
 
@@ -92,20 +109,38 @@ class HeldFilesOfGit:
                 return await self._held(held) if held else None
         return None
 
-    async def stashed(self, *, untracked: bool) -> HeldFiles | None:
-        """The protected files that `git stash` would have to restore or remove; None if it can do all that it has to.
+    async def taken(self, taken: Taken) -> HeldFiles | None:
+        """The protected files that a command would have to restore or remove; None if it can do all that it has to.
 
         Args:
-            untracked: it takes files that git does not track, too.
+            taken: what the command takes away.
         """
-        changed = await self._git.changed_files(_MOST_CHANGED, untracked=untracked)
-        protected = await self._protected(changed.paths) if changed is not None else []
+        changed = await self._git.changed_files(_MOST_CHANGED) if taken.changes else None
+        paths = [*(() if changed is None else changed.paths), *await self._not_tracked(taken)]
+        protected = await self._protected(dict.fromkeys(paths))
         top = await self._git.ask("rev-parse", "--show-toplevel") if protected else None
         if top is None or not (held := await self._unwritable(line_of(top), protected[:_MAX_HELD])):
             return None
-        option = " -u" if untracked else ""
-        without = tuple(f":(top,exclude){path}" for path in dict.fromkeys(map(_beginning, held)))
-        return HeldFiles(held, "", remedy=f"git stash push{option} -- :/ {shlex.join(without)}", without=without)
+        return HeldFiles(held, "", without=_pathspecs_without(held))
+
+    async def _not_tracked(self, taken: Taken) -> list[str]:
+        """Files that git does not track, from the root of the repository. Ignored directories are not looked into."""
+        spared = [f"--exclude={pattern}" for pattern in taken.spared]
+        whole = () if taken.directories else ("--directory",)
+        listings: list[tuple[str, ...]] = []
+        if taken.untracked:
+            listings.append(("--exclude-standard", *whole, *spared))
+        if taken.ignored:
+            standard = () if taken.untracked else ("--ignored", "--exclude-standard")
+            listings.append((*standard, "--directory", *spared))
+        paths: list[str] = []
+        for listing in listings:
+            answer = await self._git.ask("ls-files", "-z", "--others", "--full-name", *listing, whole=False)
+            names = [] if answer is None else os.fsdecode(answer.tail).split("\0")[:-1]
+            if answer is not None and answer.output_bytes > len(answer.tail):
+                del names[:1]  # the end of one
+            paths += (name.rstrip("/") for name in names if taken.directories or not name.endswith("/"))
+        return paths
 
     async def can_remove_worktree(self, path: str) -> bool:
         """Return whether commands may write all that git keeps of a worktree, and nothing would be lost with it.
@@ -161,8 +196,9 @@ class HeldFilesOfGit:
         held = await self._unwritable(line_of(top), existing) if top is not None and existing else ()
         if top is None or not held:
             return None
+        without = _pathspecs_without(held)
         if len(protected) > _MAX_HELD:
-            return HeldFiles(held, "")
+            return HeldFiles(held, "", without=without)
         # Not git's diff: commands can write attributes, with which it shows no content, and replace objects meanwhile.
         diff: list[str] = []
         contents: dict[str, bytes] = {}
@@ -171,7 +207,7 @@ class HeldFilesOfGit:
             diff += _diff(path, change, before, after)
             if after is not None and change.letter != "D" and _as_text(after) is not None:
                 contents[os.path.join(line_of(top), path)] = after
-        return HeldFiles(held, "\n".join(diff), contents)
+        return HeldFiles(held, "\n".join(diff), contents, without=without)
 
     async def _content(self, blob: str) -> bytes | None:
         """The content that a name means, empty for no file; None if it is too long, or not in the repository."""
@@ -200,9 +236,9 @@ def _quick(argv: Sequence[str]) -> CommandRequest:
     )
 
 
-def _beginning(path: str) -> str:
-    """The directory at the top that a file is in, or the file."""
-    return path.partition("/")[0]
+def _pathspecs_without(paths: Iterable[str]) -> tuple[str, ...]:
+    """Pathspecs that leave out the directory at the top that each of some files is in, or the file."""
+    return tuple(f":(top,exclude){top}" for top in dict.fromkeys(path.partition("/")[0] for path in paths))
 
 
 def _diff(path: str, change: _Change, before: bytes | None, after: bytes | None) -> Iterator[str]:

@@ -41,7 +41,7 @@ from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
-from kaa.workspace.git_held import HeldFiles
+from kaa.workspace.git_held import HeldFiles, Taken
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.moved_files import MovedFiles
 from kaa.workspace.network.asking import HostAsker
@@ -97,7 +97,7 @@ class Sandbox:
         self.settled = asyncio.Event()
         self.settled.set()
 
-    async def held_by_stash(self, *, untracked: bool) -> HeldFiles | None:
+    async def held_of(self, taken: Taken) -> HeldFiles | None:
         return None
 
     async def held_from(self, revision: str) -> HeldFiles | None:

@@ -1,56 +1,67 @@
 """Commands of git that would change files that the sandbox protects: they would stop half way.
 
 git unlinks a file before it writes another version. Where the sandbox refuses that, git switches the branch all the
-same and leaves the file, which the next checkout then refuses to overwrite; and a stash takes the file and leaves it,
-so that `git stash pop` finds it in its way.
+same and leaves the file, which the next checkout then refuses to overwrite; a stash takes the file and leaves it, so
+that `git stash pop` finds it in its way; and what discards changes or removes untracked files discards only others.
 """
 
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Protocol, TypeAlias
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import Words
-from kaa.workspace.git_held import HeldFiles
+from kaa.workspace.git_held import HeldFiles, Taken
 
 # What of a revision is protected in the project, differs there and is held; None if nothing, or not known.
 AskHeld: TypeAlias = Callable[[str], Awaitable[HeldFiles | None]]
-
-
-class AskStashed(Protocol):
-    """Asks for the same of what a stash takes; see `SandboxControl.held_by_stash`."""
-
-    async def __call__(self, *, untracked: bool) -> HeldFiles | None:
-        """The protected files that are held."""
-        ...
-
+# The same of what a command takes away that is not committed.
+AskTaken: TypeAlias = Callable[[Taken], Awaitable[HeldFiles | None]]
 
 _WITH_VALUE = frozenset("-b -B -c -C --orphan --conflict -s --strategy -X --strategy-option --onto -m -F".split())  # noqa: SIM905
 _HARD = frozenset({"--hard", "--merge", "--keep"})
 _MOVING = frozenset("checkout switch merge rebase reset".split())  # noqa: SIM905
-_LETTERS = re.compile("-[a-z]+")
+_LETTERS = re.compile("-[A-Za-z]+")
 _MESSAGE = re.compile("-[a-z]*m")  # which the next word is
 _MOST_NAMED = 5
 _PLACES = (".", ":/")
+_PRESENT = ("HEAD", "@")
+_FORCING = frozenset({"-f", "--force", "--discard-changes"})
+_RESTORING = ("git", "restore", "--source=HEAD", "--staged", "--worktree")
 
 
-async def held_by(call: JudgedCall, ask: AskHeld, ask_stashed: AskStashed) -> HeldFiles | None:
+class _Loss(NamedTuple):
+    """What a command of git takes away from the working tree.
+
+    Attributes:
+        taken: what is not committed.
+        instead: gives a command that does the same but for some pathspecs; empty if there is none.
+        revision: whose files take the place of those there; empty for those of the last commit or the index.
+    """
+
+    taken: Taken
+    instead: Callable[[Sequence[str]], str]
+    revision: str = ""
+
+
+async def held_by(call: JudgedCall, ask: AskHeld, ask_taken: AskTaken) -> HeldFiles | None:
     """Return the protected files that a command of git in a call would have to change; None if there are none."""
     if call.reach is None or call.works_elsewhere:
         return None
     for revision in dict.fromkeys(found for words in call.reach.commands for found in _revisions(words)):
         if (held := await ask(revision)) is not None:
             return held
-    stashes = [untracked for words in call.reach.commands if (untracked := _stashes(words)) is not None]
-    if stashes:
-        return await ask_stashed(untracked=any(stashes))
-    discarding = next(filter(_discards, call.reach.commands), None)
-    if discarding is None or (held := await ask_stashed(untracked=False)) is None:
-        return None
-    return msgspec.structs.replace(held, remedy=_leaving(held.without, discarding))
+    for loss in filter(None, map(_loss, call.reach.commands)):
+        asked = (await ask(loss.revision) if loss.revision else None, await ask_taken(loss.taken))
+        if found := [held for held in asked if held is not None]:
+            paths = tuple(dict.fromkeys(path for held in found for path in held.paths))
+            without = tuple(dict.fromkeys(one for held in found for one in held.without))
+            return msgspec.structs.replace(found[0], paths=paths, without=without, remedy=loss.instead(without))
+    return None
 
 
 def explained(held: HeldFiles) -> str:
@@ -60,29 +71,107 @@ def explained(held: HeldFiles) -> str:
     return f"it changes or removes {named}, which the sandbox protects, so git would stop half way"
 
 
-def _stashes(words: Words) -> bool | None:
-    """Whether a stash takes untracked files, too; None for another command, and for one that names the files."""
-    if words[:2] != ("git", "stash"):
+def _loss(words: Words) -> _Loss | None:
+    """What a command of git takes of all that changed; None for another one, and for one that names files."""
+    if words[:1] != ("git",) or len(words) < 2:
         return None
+    match words[1]:
+        case "stash":
+            return _stash(words)
+        case "clean":
+            return _clean(words)
+        case "reset" if "--hard" in words:
+            return _moving(words, ["--keep" if word == "--hard" else word for word in words])
+        case "checkout" | "restore" if (restoring := _restoring(words)) is not None:
+            return restoring
+        case "checkout" | "switch" if "--" not in words and (
+            not _FORCING.isdisjoint(words) or _has(words, "--force", "f")
+        ):
+            return _moving(words, list(_unforced(words)))
+        case _:
+            return None
+
+
+def _stash(words: Words) -> _Loss | None:
     subcommand, *rest = words[2:] if words[2:3] and not (words[2] or "-").startswith("-") else ("push", *words[2:])
     plain = ["-m" if word and _MESSAGE.fullmatch(word) else word for word in rest]
     if subcommand not in ("push", "save") or "--" in rest or (subcommand == "push" and any(_operands(plain))):
         return None
-    letters = {letter for word in rest if word and _LETTERS.fullmatch(word) for letter in word}
-    return bool(letters & {"u", "a"}) or not {"--include-untracked", "--all"}.isdisjoint(rest)
+    is_all = _has(rest, "--all", "a")
+    untracked = is_all or _has(rest, "--include-untracked", "u")
+    option = ("-a",) if is_all else ("-u",) if untracked else ()
+    taken = Taken(changes=True, untracked=untracked, ignored=is_all)
+    return _Loss(taken, lambda without: shlex.join(("git", "stash", "push", *option, "--", ":/", *without)))
 
 
-def _discards(words: Words) -> bool:
-    """Whether a command of git restores all that changed in the working tree."""
-    if words[:2] not in (("git", "checkout"), ("git", "restore")):
-        return False
-    places = [word for word in words[2:] if word is not None and not word.startswith("-")]
+def _clean(words: Words) -> _Loss | None:
+    if _has(words, "--dry-run", "n") or not _has(words, "--force", "f"):  # without force git refuses it
+        return None
+    spared = [word.partition("=")[2] for word in words if word is not None and word.startswith("--exclude=")]
+    operands: list[str | None] = []
+    options: list[str | None] = []
+    for before, word in pairwise(words[1:]):
+        is_value = before is not None and re.fullmatch("-[A-Za-z]*e|--exclude", before) is not None
+        if is_value and word is not None:
+            spared.append(word)
+        is_option = is_value or (word is not None and word.startswith("-"))
+        (options if is_option else operands).append(word)
+    if operands not in ([], *([place] for place in _PLACES)):
+        return None
+    only_ignored = _has(options, "", "X")
+    taken = Taken(
+        untracked=not only_ignored,
+        ignored=only_ignored or _has(options, "", "x"),
+        directories=_has(options, "", "d"),
+        spared=tuple(spared),
+    )
+    return _Loss(taken, lambda without: _leaving(without, words))
+
+
+def _moving(words: Words, without_force: Sequence[str | None]) -> _Loss:
+    """What moves to a revision, or stays at the present one, and discards all changes on the way."""
+    stays = all(word in ("-q", "--quiet", *_PRESENT) for word in words[2:] if word not in _FORCING | {"--hard"})
+
+    def instead(without: Sequence[str]) -> str:
+        restoring = shlex.join((*_RESTORING, "--", ":/", *without))
+        if stays:
+            return restoring
+        known = [word for word in without_force if word is not None]
+        return f"{restoring} && {shlex.join(known)}" if len(known) == len(without_force) else ""
+
+    return _Loss(Taken(changes=True), instead)
+
+
+def _unforced(words: Words) -> Iterator[str | None]:
+    for word in words:
+        if word is not None and _LETTERS.fullmatch(word):
+            letters = word[1:].replace("f", "")
+            if letters:
+                yield f"-{letters}"
+        elif word not in _FORCING:
+            yield word
+
+
+def _restoring(words: Words) -> _Loss | None:
+    """What restores all that changed in the working tree, from the index or a revision."""
+    sources = [word.partition("=")[2] for word in words if word is not None and word.startswith("--source=")]
+    places: list[str] = []
+    for before, word in pairwise(words[1:]):
+        if word is not None and words[1] == "restore" and before in ("-s", "--source"):
+            sources.append(word)
+        elif word is not None and not word.startswith("-"):
+            places.append(word)
+    if words[1] == "checkout" and len(places) > 1:
+        sources.append(places.pop(0))
     is_of_index = words[1] == "restore" and _has(words, "--staged", "S") and not _has(words, "--worktree", "W")
-    return len(places) == 1 and places[0] in _PLACES and not is_of_index
+    if len(places) != 1 or places[0] not in _PLACES or is_of_index:
+        return None
+    revision = sources[-1] if sources and sources[-1] not in _PRESENT else ""
+    return _Loss(Taken(changes=True), lambda without: _leaving(without, words), revision)
 
 
-def _has(words: Words, option: str, letter: str) -> bool:
-    letters = (word for word in words if word and re.fullmatch("-[A-Za-z]+", word))
+def _has(words: Sequence[str | None], option: str, letter: str) -> bool:
+    letters = (word for word in words if word and _LETTERS.fullmatch(word))
     return option in words or any(letter in word for word in letters)
 
 
@@ -91,8 +180,8 @@ def _leaving(without: Sequence[str], words: Words) -> str:
     known = [word for word in words if word is not None and word != "--"]
     if None in words or len(words) - len(known) > 1:
         return ""
-    options, (place,) = [word for word in known if word not in _PLACES], [word for word in known if word in _PLACES]
-    return shlex.join((*options, "--", place, *without))
+    options, places = [word for word in known if word not in _PLACES], [word for word in known if word in _PLACES]
+    return shlex.join((*options, "--", *(places or ["."]), *without))
 
 
 def _revisions(words: Words) -> Iterator[str]:

@@ -58,6 +58,7 @@ from kaa.workspace.permitted import Target
 if TYPE_CHECKING:
     from kaa.shell.approvals.moved_file_questions import MovedFileQuestions
     from kaa.shell.approvals.set_aside import FileAnswers, Outcome
+    from kaa.workspace.git_held import HeldFiles
 
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
 _LONG_CHARACTERS = 1024
@@ -170,7 +171,7 @@ class Gate:
         if request is not None and not isinstance(verdict, Denied) and not _leaves(verdict):
             verdict = await self._ask_outside(examined, request)
         elif isinstance(verdict, Doubtful):
-            verdict = await self._resolve(examined)
+            verdict = await self._refused_if_held(examined) or await self._resolve(examined)
         if isinstance(verdict, Allowed) and not verdict.outside and risk == "command":
             verdict = await self._outside_if_held(examined, verdict)
         if isinstance(verdict, Denied):
@@ -314,18 +315,33 @@ class Gate:
                 return Denied(wording.stopped())
             return await self._ask(call, question_outside(call, reason), rules_count=False)
 
-    async def _outside_if_held(self, call: JudgedCall, verdict: Allowed) -> Allowed | Denied:
-        """Ask whether a command of git leaves the sandbox that would stop half way at protected files."""
+    async def _held(self, call: JudgedCall) -> "HeldFiles | None":
+        """The protected files at which a command of git would stop half way; None if there are none."""
         if (
             "git" not in str(call.arguments.get("command"))
             or not self._outside.is_held_back
             or self._sandbox.is_narrowed
         ):
-            return verdict
-        from kaa.shell.approvals.checkouts import explained, held_by  # lazy: few commands are of git
+            return None
+        from kaa.shell.approvals.checkouts import held_by  # lazy: few commands are of git
 
-        if (held := await held_by(call, self._sandbox.held_from, self._sandbox.held_by_stash)) is None:
+        return await held_by(call, self._sandbox.held_from, self._sandbox.held_of)
+
+    async def _refused_if_held(self, call: JudgedCall) -> Denied | None:
+        """Refuse a command of git that would stop half way where another one works, whatever a question would say."""
+        held = await self._held(call) if call.risk == "command" and self._can_ask else None
+        if held is None or not held.remedy:
+            return None
+        from kaa.shell.approvals.checkouts import explained  # lazy: few commands are held
+
+        return Denied(wording.held(call.to_type, explained(held), None, held.remedy))
+
+    async def _outside_if_held(self, call: JudgedCall, verdict: Allowed) -> Allowed | Denied:
+        """Ask whether a command of git leaves the sandbox that would stop half way at protected files."""
+        if (held := await self._held(call)) is None:
             return verdict
+        from kaa.shell.approvals.checkouts import explained  # lazy: few commands are held
+
         call = await self._sparing.spare(call) if call.losses else call
         objection = self._outside.objection(call)
         if objection is not None or held.remedy or not self._can_ask:
