@@ -73,6 +73,26 @@ def test_what_was_sent_and_waits_for_the_model_comes_back_before_the_draft(seat:
     assert not list(seat.home.glob("sessions/**/*.waiting"))
 
 
+def test_what_came_back_survives_a_second_kill_at_once(seat: Seat) -> None:
+    with seat.open("tell me of apples", script=[pausing("All about")]) as program:
+        program.wait_for("All about")
+        enter(program, "and of pears")
+        program.wait_for(lambda _: any(seat.home.glob("sessions/**/*.waiting")))
+        kill(program)
+    for _ in range(2):
+        with seat.start("-c") as program:
+            program.wait_for("and of pears")
+            kill(program)
+
+    with seat.start("-c", script=[say("Sweet.")]) as program:
+        program.wait_for("and of pears")
+        program.wait_for(READY)
+        enter(program, "")
+        program.wait_for("Sweet.")
+
+    assert seat.heard()[-1] == ("user", "and of pears")
+
+
 def test_a_draft_of_a_session_without_a_message_comes_back_with_the_next_new_one(seat: Seat) -> None:
     with seat.open() as program:
         program.type("the very first words")

@@ -34,7 +34,25 @@ def test_the_model_reads_what_extensions_sent_and_the_person_gets_back_what_they
 
     assert [message.text for message in build_context(store).messages] == ["It has finished."]
     assert said == ["kaa ended before 2 messages were sent: back in the editor"]
-    assert waiting.take_left() == [_STEERING, _LAST]
+    taken = waiting.take_left()
+    assert taken == [_STEERING, _LAST]
+    assert waiting.take_left() == []
+    assert waiting_path(store.path).exists()  # as long as nothing else keeps them
+    waiting.let_go(taken)
+    assert not waiting_path(store.path).exists()
+
+
+def test_what_was_taken_back_stays_until_something_else_keeps_it(store: FileStore) -> None:
+    store.append(Custom(custom_type="begun"))
+    waiting = WaitingMessages(store.path)
+    waiting.keep([_STEERING, _LAST])
+    waiting.hold([_LAST])
+    waiting.keep([])  # nothing waits any more
+
+    killed, _ = recovered(store)
+    assert killed.take_left() == [_LAST]
+    waiting.let_go([_LAST])
+
     assert waiting.take_left() == []
     assert not waiting_path(store.path).exists()
 

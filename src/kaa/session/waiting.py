@@ -35,6 +35,7 @@ class WaitingMessages:
         self._session = session
         self._path = waiting_path(session)
         self._left = list(left)
+        self._handed_out: list[UserMessage] = []  # those of them that somebody has, and that nothing else keeps yet
         self._waiting: list[UserMessage] = []
 
     def follow(self, agent: Agent) -> None:
@@ -65,12 +66,23 @@ class WaitingMessages:
         self._left += messages
         self.keep(self._waiting)
 
+    def hold(self, messages: Sequence[UserMessage]) -> None:
+        """Keep these until `let_go`, as they wait no more but nothing else keeps them yet."""
+        new = [message for message in messages if not _has(self._left, message)]
+        self._handed_out += new
+        self.leave(new)
+
     def take_left(self) -> list[UserMessage]:
-        """Take what waited when the session's kaa was killed."""
-        left, self._left = self._left, []
-        if left:
-            self.keep(self._waiting)
+        """Take what waited when the session's kaa was killed. A kill before `let_go` leaves it here."""
+        left = [message for message in self._left if not _has(self._handed_out, message)]
+        self._handed_out += left
         return left
+
+    def let_go(self, messages: Sequence[UserMessage]) -> None:
+        """Something else keeps these messages, which `take_left` gave or `hold` got."""
+        self._left = [message for message in self._left if not _has(messages, message)]
+        self._handed_out = [message for message in self._handed_out if not _has(messages, message)]
+        self.keep(self._waiting)
 
 
 def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody_looks: bool) -> WaitingMessages:
@@ -105,6 +117,11 @@ def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody
     waiting = WaitingMessages(store.path, left)
     waiting.keep(())
     return waiting
+
+
+def _has(messages: Sequence[UserMessage], message: UserMessage) -> bool:
+    """Whether a message itself is among these: another one may say the same."""
+    return any(one is message for one in messages)
 
 
 def _write(path: Path, data: bytes) -> None:

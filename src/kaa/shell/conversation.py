@@ -550,6 +550,16 @@ class Conversation:
         """Take what the person had sent, and the model had not got, when the session's kaa ended."""
         return [] if self._waiting is None else self._waiting.take_left()
 
+    def hold(self, messages: Sequence[UserMessage]) -> None:
+        """Keep messages that were taken back beside the session until `let_go`, so that a kill does not lose them."""
+        if messages and (kept := self._kept_waiting()) is not None:
+            kept.hold(messages)
+
+    def let_go(self, messages: Sequence[UserMessage]) -> None:
+        """Whoever took messages back, also with `take_left`, keeps them now."""
+        if messages and self._waiting is not None:
+            self._waiting.let_go(messages)
+
     def leave(self, messages: Sequence[UserMessage]) -> None:
         """Keep messages that the model did not get for the next opening of the session."""
         if messages and (kept := self._kept_waiting()) is not None:

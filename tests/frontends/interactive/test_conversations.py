@@ -13,7 +13,7 @@ from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.commands import Commands, UiCommand
 from kaa.frontends.interactive.conversations import Conversations, OpenedConversation
 from kaa.frontends.interactive.core_thread import CoreThread
-from kaa.frontends.interactive.drafts import DraftKeeper
+from kaa.frontends.interactive.drafts import Draft, DraftKeeper
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.prompt_history import PromptHistory
@@ -63,7 +63,7 @@ class HeldCore:
 
     def opens(self) -> None:
         """The conversation that was asked for first is open."""
-        self._opening.pop(0)[0](OpenedConversation(None, None, "", Transcript(MemoryStore("/project")), []))
+        self._opening.pop(0)[0](OpenedConversation(None, None, Draft(), Transcript(MemoryStore("/project")), []))
 
     def fails(self) -> None:
         """It cannot be opened."""
@@ -116,7 +116,7 @@ class World:
             ui,
             presenter,
             submission,
-            DraftKeeper(seat.main_view),
+            DraftKeeper(seat.main_view, Attachments()),
             on_opened=lambda: None,
             give_back=lambda _: None,
         )

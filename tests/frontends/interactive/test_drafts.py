@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.interactive.drafts import DraftKeeper, recover_draft
-from kaa.session.file.file_store import draft_path
+from kaa.core.messages import ImageContent, user_message
+from kaa.frontends.interactive.attachments import Attachments
+from kaa.frontends.interactive.drafts import Draft, DraftKeeper, recover_draft
+from kaa.session.file.file_store import draft_images_path, draft_path
 from tests.frontends.interactive.offscreen import seated
 
 
@@ -29,19 +31,19 @@ def _typed(text: str, **more: int) -> bytes:
 def test_a_draft_is_taken_over_whatever_process_has_the_number_of_its_own(session: Path) -> None:
     left = _left(session.with_name("2026-01-01_old.jsonl"), _typed("mine", pid=os.getpid()))
 
-    assert recover_draft(session) == "mine"
+    assert recover_draft(session).text == "mine"
     assert not left.exists()
 
 
 def test_the_draft_of_a_living_editor_is_not_taken_over(session: Path) -> None:
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.main_view)
-        keeper.begin(session.with_name("2026-01-01_other.jsonl"), "")
+        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper.begin(session.with_name("2026-01-01_other.jsonl"), Draft())
         for text in ("one", "one two"):
             seat.main_view.editor.set_text(text)
             keeper.keep()
 
-            assert recover_draft(session) == ""
+            assert recover_draft(session).text == ""
 
 
 def test_what_cannot_be_read_is_put_aside_and_not_replaced(session: Path) -> None:
@@ -49,7 +51,7 @@ def test_what_cannot_be_read_is_put_aside_and_not_replaced(session: Path) -> Non
 
     for content in contents:
         _left(session, content)
-        assert recover_draft(session) == ""
+        assert recover_draft(session).text == ""
 
     asides = sorted(session.parent.glob("*.unreadable*"))
     assert [path.read_bytes() for path in asides] == contents
@@ -61,10 +63,10 @@ def test_a_pipe_in_the_place_of_a_draft_stops_nobody(session: Path) -> None:
     os.mkfifo(path)
     os.mkfifo(path.with_name(f"{path.name}.new"))
 
-    assert recover_draft(session) == ""
+    assert recover_draft(session).text == ""
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.main_view)
-        keeper.begin(session, "")
+        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper.begin(session, Draft())
         seat.main_view.editor.set_text("typed")
         keeper.keep()
 
@@ -73,20 +75,75 @@ def test_a_pipe_in_the_place_of_a_draft_stops_nobody(session: Path) -> None:
 
 def test_a_text_that_is_too_long_leaves_the_last_that_was_not(session: Path) -> None:
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.main_view)
-        keeper.begin(session, "")
+        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper.begin(session, Draft())
         seat.main_view.editor.set_text("short")
         keeper.keep()
         seat.main_view.editor.set_text("x" * 5_000_000)
         keeper.keep()
 
-    assert recover_draft(session) == "short"
+    assert recover_draft(session).text == "short"
 
 
 def test_a_folder_that_cannot_be_changed_ends_nothing(tmp_path: Path) -> None:
     with seated(tmp_path) as seat:
-        keeper = DraftKeeper(seat.main_view)
-        keeper.begin(tmp_path / "gone" / "s.jsonl", "")
+        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper.begin(tmp_path / "gone" / "s.jsonl", Draft())
         (tmp_path / "gone").write_text("no folder")  # unlinking in it fails even for root
 
-        keeper.begin(tmp_path / "s.jsonl", "")
+        keeper.begin(tmp_path / "s.jsonl", Draft())
+
+
+def test_pictures_come_back_with_the_text_that_shows_where_they_are(session: Path) -> None:
+    first, second = ImageContent("Zmlyc3Q=", "image/png"), ImageContent("c2Vjb25k", "image/png")
+    with seated(session.parent) as seat:
+        attachments = Attachments()
+        keeper = DraftKeeper(seat.main_view, attachments)
+        keeper.begin(session, Draft())
+        markers = [
+            attachments.add(first),
+            attachments.add(ImageContent("Z29uZQ==", "image/png")),
+            attachments.add(second),
+        ]
+        seat.main_view.editor.set_text(f"like {markers[0]} and {markers[2]}")
+        keeper.keep()
+    assert draft_images_path(session).stat().st_mode & 0o777 == 0o600
+
+    with seated(session.parent) as seat:
+        attachments = Attachments()
+        attachments.add(ImageContent("b3RoZXI=", "image/png"))
+        keeper = DraftKeeper(seat.main_view, attachments)
+        keeper.begin(session, recover_draft(session))
+        text = seat.main_view.editor.text
+        message = attachments.message(text)
+        seat.main_view.editor.set_text("")
+        keeper.keep()
+
+    assert text == "like [image #2] and [image #3]"
+    assert message.content == user_message(text, (first, second)).content
+    assert not draft_images_path(session).exists()
+
+
+def test_pictures_go_with_the_draft_of_a_session_without_a_message(session: Path) -> None:
+    image = ImageContent("Zmlyc3Q=", "image/png")
+    left = _left(session.with_name("2026-01-01_old.jsonl"), _typed("[image #1]"))
+    draft_images_path(left.with_suffix("")).write_bytes(
+        b'{"1":{"type":"image","data":"Zmlyc3Q=","mimeType":"image/png"}}'
+    )
+
+    assert recover_draft(session) == Draft("[image #1]", {1: image})
+    assert not draft_images_path(left.with_suffix("")).exists()
+
+
+def test_whoever_waits_for_the_draft_is_told_when_it_is_on_the_disk(session: Path) -> None:
+    told: list[str] = []
+    with seated(session.parent) as seat:
+        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper.begin(session, Draft())
+        seat.main_view.editor.set_text("x" * 5_000_000)
+        keeper.keep_then(lambda: told.append(draft_path(session).read_text()))
+        assert told == []
+        seat.main_view.editor.set_text("short")
+        keeper.keep()
+
+    assert told == ['{"text":"short"}']

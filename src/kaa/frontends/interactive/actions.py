@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import kaa
-from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.commands import CommandView, Complete, UiCommand
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
@@ -178,11 +177,7 @@ class Actions:
             self._main_view.say(f"press {self._main_view.key_of('app.clear')} again to leave")
 
     def _dequeue(self) -> None:
-        async def take(engine: Engine) -> list[UserMessage]:
-            message = engine.conversation.dequeue()
-            return [] if message is None else [message]
-
-        self._core.call(take, self._ui.tasks.give_back, self._ui.presenter.show_failure)
+        self._core.call(lambda engine: engine.dequeue(), self._ui.tasks.give_back, self._ui.presenter.show_failure)
 
     # Models and the network.
 

@@ -7,7 +7,7 @@ stays a name.
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import unquote, urlsplit
 
 from kaa.builtin.images import ImageError, image_type, prepare_image
@@ -30,6 +30,11 @@ _MAX_PATH_CHARACTERS = 4096
 _NO_IMAGE = "unsupported image format: models accept PNG, JPEG, GIF and WebP"
 
 
+def without_numbers(text: str) -> str:
+    """A text as it is whatever numbers its images got."""
+    return _MARKER.sub("[image]", text)
+
+
 class Attachments:
     """The images of the message that is being written."""
 
@@ -48,6 +53,26 @@ class Attachments:
         numbers = dict.fromkeys(int(number) for number in _MARKER.findall(text))
         images = tuple(self._images.pop(number) for number in numbers if number in self._images)
         return user_message(text, images)
+
+    def held(self, text: str) -> dict[int, ImageContent]:
+        """The images whose markers are in a text, by number; they stay."""
+        numbers = dict.fromkeys(int(number) for number in _MARKER.findall(text))
+        return {number: self._images[number] for number in numbers if number in self._images}
+
+    def renewed(self, text: str, images: Mapping[int, ImageContent]) -> str:
+        """A text with markers of images that another process kept, with other markers for those whose number is taken.
+
+        Args:
+            images: by the numbers in the text's markers.
+        """
+        markers: dict[int, str] = {}
+        for number, image in images.items():
+            if number in self._images:
+                markers[number] = self.add(image)
+            else:
+                self._images[number] = image
+                self._next = max(self._next, number + 1)
+        return _MARKER.sub(lambda marker: markers.get(int(marker[1]), marker[0]), text)
 
     def take_back(self, message: UserMessage) -> str:
         """The text of a message that is to be changed and sent again, with new markers for its images."""

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from kaa.core.messages import UserMessage
-from kaa.frontends.interactive.attachments import Attachments
+from kaa.frontends.interactive.attachments import Attachments, without_numbers
+from kaa.frontends.interactive.drafts import DraftKeeper
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.work_queue import WorkResult
@@ -21,15 +22,13 @@ class ConversationTasks:
     Args:
         ui: the screen, the core and lists.
         attachments: take images of a message back.
+        drafts: keep what comes back into the editor.
     """
 
-    def __init__(
-        self,
-        ui: UIContext,
-        attachments: Attachments,
-    ) -> None:
+    def __init__(self, ui: UIContext, attachments: Attachments, drafts: DraftKeeper) -> None:
         self._ui = ui
         self._attachments = attachments
+        self._drafts = drafts
 
     def do(
         self,
@@ -66,11 +65,28 @@ class ConversationTasks:
 
     def give_back(self, messages: list[UserMessage]) -> None:
         """Put what waited into the editor, before what is there."""
-        self._ui.main_view.give_back([self._attachments.take_back(message) for message in messages], "\n\n")
+        texts = [self._attachments.take_back(message) for message in messages]
+        self._ui.main_view.give_back(texts, "\n\n")
+        self._let_go(messages)
+
+    def give_back_left(self, messages: list[UserMessage]) -> None:
+        """Put what waited before the conversation was opened into the editor, unless its draft has it already.
+
+        A kill may have come when the messages had been written into the draft, and not yet removed from their file.
+        """
+        texts = [self._attachments.take_back(message) for message in messages]
+        typed = without_numbers(self._ui.main_view.editor.text)
+        if not typed.startswith(without_numbers("\n\n".join(texts))):
+            self._ui.main_view.give_back(texts, "\n\n")
+        self._let_go(messages)
+
+    def _let_go(self, messages: list[UserMessage]) -> None:
+        if messages:
+            self._drafts.keep_then(lambda: self._ui.call(lambda engine: engine.let_go(messages)))
 
     def _take_back(self) -> None:
         # Where no conversation is open, nothing waits, and that has been told.
-        self._ui.call(lambda engine: engine.work.take_unsaid(), self.give_back, lambda _: None)
+        self._ui.call(lambda engine: engine.take_unsaid(), self.give_back, lambda _: None)
 
     def _say(self, message: UserMessage) -> None:
         self._ui.call(lambda engine: engine.work.say(message))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import NavigationBlockedError
 from kaa.frontends import getting_started
-from kaa.frontends.interactive.drafts import DraftKeeper, recover_draft
+from kaa.frontends.interactive.drafts import Draft, DraftKeeper, recover_draft
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.prompt_history import PromptHistory
@@ -31,7 +31,7 @@ class OpenedConversation(NamedTuple):
 
     path: Path | None
     drafts: Path | None
-    typed: str
+    typed: Draft
     entries: Transcript
     history: list[str]
 
@@ -52,7 +52,7 @@ async def describe_opened(
     history = PromptHistory(folder).load() if is_first else []
     conversation = await engine.open(session)
     drafts = engine.session_path if conversation.is_kept else None
-    typed = recover_draft(drafts) if drafts is not None else ""  # a small file: whoever sees the model may type
+    typed = recover_draft(drafts) if drafts is not None else Draft()  # a small file: whoever sees the model may type
     return OpenedConversation(engine.session_path, drafts, typed, conversation.transcript(), history)
 
 
@@ -208,7 +208,7 @@ class Conversations:
         self._presenter.show_session(opened.entries, opened.path)
         self._drafts.begin(opened.drafts, opened.typed)
         self._on_opened()
-        self._ui.call(lambda engine: engine.work.take_unsaid(), self._give_back)
+        self._ui.call(lambda engine: engine.take_unsaid(), self._give_back)
         self._submit_first()
         self._ui.call(lambda engine: engine.prepare())
         self._let_through()

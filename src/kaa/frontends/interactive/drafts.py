@@ -7,20 +7,25 @@ the same folder takes the draft over.
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from kaa.core.messages import ImageContent
+from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.main_view import MainView
+from kaa.host.regular_files import read_regular
 from kaa.session.errors import SessionError
 from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
-from kaa.session.file.file_store import draft_path
+from kaa.session.file.file_store import draft_images_path, draft_path
 from kaa.session.file.lock import lock
 from kaa.tui.sanitize import sanitize
 
 # As much typing as a kill may lose.
 _DELAY_SECONDS = 0.5
 _LARGEST_BYTES = 4 * 1024 * 1024
+_LARGEST_BYTES_OF_IMAGES = 64 * 1024 * 1024
 _MOST_ASIDE = 100
 
 
@@ -30,14 +35,26 @@ class _Draft(msgspec.Struct, frozen=True):
     text: str
 
 
+class Draft(msgspec.Struct, frozen=True):
+    """What was typed and not sent.
+
+    Attributes:
+        images: those whose markers are in the text, by their numbers there.
+    """
+
+    text: str = ""
+    images: dict[int, ImageContent] = {}
+
+
 _DRAFT = msgspec.json.Decoder(_Draft)
+_IMAGES = msgspec.json.Decoder(dict[int, ImageContent])
 
 
 class _UnreadableError(Exception):
     """There is something in the place of a draft that is none."""
 
 
-def recover_draft(session: Path) -> str:
+def recover_draft(session: Path) -> Draft:
     """What was typed in a session and not sent when its kaa was killed; empty if there is nothing.
 
     What cannot be read is put aside, as `….draft.unreadable`, so that the next draft does not replace it.
@@ -49,38 +66,56 @@ def recover_draft(session: Path) -> str:
     if not os.path.lexists(path) and not os.path.lexists(session):
         _take_over(session.parent, path)
     try:
-        return _read(path)
+        text = _read(path)
     except _UnreadableError:
         _put_aside(path)
-        return ""
+        return Draft()
+    return Draft(text, _images_of(draft_images_path(session))) if text else Draft()
 
 
 class DraftKeeper:
-    """Writes what stands in the editor, a moment after each change."""
+    """Writes what stands in the editor, a moment after each change.
 
-    def __init__(self, main_view: MainView) -> None:
+    Args:
+        attachments: has the images whose markers stand there.
+    """
+
+    def __init__(self, main_view: MainView, attachments: Attachments) -> None:
         self._main_view = main_view
+        self._attachments = attachments
         self._path: Path | None = None
+        self._images_path: Path | None = None
+        self._kept_images: dict[int, ImageContent] | None = None  # None: nobody knows what is on the disk
+        self._when_kept: list[Callable[[], None]] = []
         self._is_due = False
         self._held: int | None = None
         self._was_told = False
         main_view.on_leave = self.keep
 
-    def begin(self, session: Path | None, typed: str) -> None:
+    def begin(self, session: Path | None, typed: Draft) -> None:
         """Keep the drafts of this session from now on.
 
         Args:
             session: its file; None for one that is not kept.
             typed: what was typed in it before and not sent; it goes back into the editor.
         """
-        before, self._path = self._path, draft_path(session) if session is not None else None
+        before, images_before = self._path, self._images_path
+        self._path = draft_path(session) if session is not None else None
+        self._images_path = draft_images_path(session) if session is not None else None
         if before is not None and before != self._path:
-            with contextlib.suppress(OSError):
-                before.unlink(missing_ok=True)  # what is in the editor comes along
-        if typed and typed != self._main_view.editor.text:
-            self._main_view.give_back([typed], "\n")
+            for path in filter(None, (before, images_before)):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)  # what is in the editor comes along
+        self._kept_images = None
+        if typed.text and typed.text != self._main_view.editor.text:
+            self._main_view.give_back([self._attachments.renewed(typed.text, typed.images)], "\n")
             self._main_view.say("restored: kaa ended before this was sent")
         self.changed()
+
+    def keep_then(self, kept: Callable[[], None]) -> None:
+        """Write what stands in the editor at once, and call `kept` when it is on the disk."""
+        self._when_kept.append(kept)
+        self.keep()
 
     def changed(self) -> None:
         """The text in the editor is another one."""
@@ -98,11 +133,28 @@ class DraftKeeper:
             if not text.strip():
                 self._hold(None)
                 self._path.unlink(missing_ok=True)
+                self._keep_images({})
             elif len(data := _encoded(text)) <= _LARGEST_BYTES:
+                self._keep_images(self._attachments.held(text))
                 self._hold(_write(self._path, data))
-            elif not self._was_told:
-                self._was_told = True
-                self._main_view.say("this text is too long to be saved before it is sent: the limit is 4 MiB")
+            else:
+                if not self._was_told:
+                    self._was_told = True
+                    self._main_view.say("this text is too long to be saved before it is sent: the limit is 4 MiB")
+                return
+            when_kept, self._when_kept = self._when_kept, []
+            for kept in when_kept:
+                kept()
+
+    def _keep_images(self, images: dict[int, ImageContent]) -> None:
+        """Write the images, which are large, only when they are others."""
+        if images == self._kept_images or self._images_path is None:
+            return
+        if not images:
+            self._images_path.unlink(missing_ok=True)
+        elif len(data := msgspec.json.encode(images)) <= _LARGEST_BYTES_OF_IMAGES:
+            os.close(_write(self._images_path, data))
+        self._kept_images = images
 
     def _hold(self, descriptor: int | None) -> None:
         """Keep the lock of this file, and not that of the one before."""
@@ -131,6 +183,14 @@ def _text(descriptor: int) -> str:
         return sanitize(_DRAFT.decode(os.pread(descriptor, _LARGEST_BYTES, 0)).text)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _UnreadableError from error
+
+
+def _images_of(path: Path) -> dict[int, ImageContent]:
+    """The images of a draft; none if they cannot be read: their markers in the text say what is missing."""
+    try:
+        return _IMAGES.decode(read_regular(path, _LARGEST_BYTES_OF_IMAGES))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return {}
 
 
 def _put_aside(path: Path) -> None:
@@ -181,4 +241,7 @@ def _take_over(folder: Path, path: Path) -> None:
             lock(descriptor, left)
             _text(descriptor)
             left.rename(path)
+            images = draft_images_path(left.with_suffix(""))
+            if images.exists():
+                images.rename(draft_images_path(path.with_suffix("")))
             return

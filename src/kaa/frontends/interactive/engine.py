@@ -181,7 +181,26 @@ class Engine:
         """Stop what is under way, also while the conversation begins or ends. Returns the messages that waited."""
         if self._host.stop_loading():
             return []
-        return [] if self._hosted is None else await self._hosted.work.abort()
+        return [] if self._hosted is None else self._held(await self._hosted.work.abort())
+
+    async def dequeue(self) -> list[UserMessage]:
+        """Take the last message back that waits, if one does."""
+        message = self.conversation.dequeue()
+        return [] if message is None else self._held([message])
+
+    async def take_unsaid(self) -> list[UserMessage]:
+        """Take back what waits for nothing, as `WorkQueue.take_unsaid` says."""
+        return self._held(await self.work.take_unsaid())
+
+    async def let_go(self, messages: list[UserMessage]) -> None:
+        """Messages that were taken back are in a draft on the disk: nothing else needs to keep them."""
+        if self._hosted is not None:
+            self._hosted.conversation.let_go(messages)
+
+    def _held(self, messages: list[UserMessage]) -> list[UserMessage]:
+        """Messages that are taken back, which stay beside the session until a draft has them."""
+        self.conversation.hold(messages)
+        return messages
 
     async def prepare(self) -> None:
         """Have ready what the first reply needs, while nobody waits, and follow changes of extensions from now on."""

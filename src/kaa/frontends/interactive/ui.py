@@ -80,7 +80,8 @@ class InteractiveUI:
         self.presenter.on_display = self._show_display
         self.questions = QuestionDialogs(main_view, self._attention)
         ui = self.context = UIContext(main_view, core, self.presenter.show_failure)
-        self.tasks = ConversationTasks(ui, self.attachments)
+        self._drafts = DraftKeeper(main_view, self.attachments)
+        self.tasks = ConversationTasks(ui, self.attachments, self._drafts)
         self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
         self.presenter.on_additions = self._take_additions
         self.submission = Submission(
@@ -95,9 +96,8 @@ class InteractiveUI:
         self._modes = EditorModes(
             main_view, self.commands.offered, self.submission.command_line, self.presenter.show_mode
         )
-        self._drafts = DraftKeeper(main_view)
         self.conversations = Conversations(
-            ui, self.presenter, self.submission, self._drafts, self._paths.list_anew, self.tasks.give_back
+            ui, self.presenter, self.submission, self._drafts, self._paths.list_anew, self.tasks.give_back_left
         )
         self.images = ImageInput(ui, self.attachments)
         self.copying = Copying(main_view, transcript)

@@ -453,6 +453,7 @@ class RpcSession:
         await self._hosted.begin()
         if unsent := await self._hosted.work.take_unsaid():
             self._send({"type": "messages_unsent", "messages": [message.said.text for message in unsent]})
+            self._conversation.let_go(unsent)
 
     def _serve(self, hosted: HostedConversation) -> None:
         """From now on the client talks with this conversation."""

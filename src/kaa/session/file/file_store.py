@@ -182,6 +182,11 @@ def draft_path(session: Path) -> Path:
     return session.with_name(f"{session.name}.draft")
 
 
+def draft_images_path(session: Path) -> Path:
+    """Where the images of what was typed and not sent are kept."""
+    return session.with_name(f"{session.name}.draft-images")
+
+
 def waiting_path(session: Path) -> Path:
     """Where the messages that wait for the model are kept beside a session file."""
     return session.with_name(f"{session.name}.waiting")

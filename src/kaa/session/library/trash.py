@@ -16,7 +16,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kaa.session.errors import NotASessionError, SessionReadError, TrashError
-from kaa.session.file.file_store import HEADER_BYTES, agents_folder, draft_path, find_header, journal_path, waiting_path
+from kaa.session.file.file_store import (
+    HEADER_BYTES,
+    agents_folder,
+    draft_images_path,
+    draft_path,
+    find_header,
+    journal_path,
+    waiting_path,
+)
 from kaa.session.file.lock import lock
 
 _PRIVATE = 0o600
@@ -59,7 +67,8 @@ def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
 
 def companions(session: Path) -> Sequence[Path]:
     """What belongs to a session file: its journal, what is typed, what waits, and the sessions of its agents."""
-    return journal_path(session), draft_path(session), waiting_path(session), agents_folder(session)
+    typed = draft_path(session), draft_images_path(session)
+    return journal_path(session), *typed, waiting_path(session), agents_folder(session)
 
 
 @contextlib.contextmanager
