@@ -96,7 +96,7 @@ class TestTheStore:
         assert "-tabs\n+tabS" in state.difference.diff
         assert store.trusted_files(changed) == {"../AGENTS.md"}
 
-    def test_trust_in_one_directory_covers_no_other(self, home: Home) -> None:
+    def test_trust_in_one_directory_covers_no_other_files(self, home: Home) -> None:
         files = {
             "repo__.git__HEAD": "x",
             "repo__AGENTS.md": "same",
@@ -106,10 +106,11 @@ class TestTheStore:
         }
         TrustStore(home).trust(surveyed(home, **files))
 
-        for root in ("/work/repo", "/work/repo/other", f"{ROOT}/inner"):
+        trusted_there = {"/work/repo": (), "/work/repo/other": (), f"{ROOT}/inner": ("../AGENTS.md", "../../AGENTS.md")}
+        for root, names in trusted_there.items():  # below it, the very files that were trusted
             configuration = surveyed(home, root, **files)
             assert TrustStore(home).state(configuration) == Undecided()
-            assert TrustStore(home).trusted_files(configuration) == frozenset()
+            assert TrustStore(home).trusted_files(configuration) == frozenset(names)
 
     def test_a_file_that_takes_the_place_of_a_trusted_one_is_not_trusted(self, home: Home) -> None:
         store = TrustStore(home)

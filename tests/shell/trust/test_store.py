@@ -2,10 +2,12 @@ import os
 import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration, TrustError
+from kaa.shell.trust.instructions import InstructionFile
 from kaa.shell.trust.store import (
     Changed,
     Declined,
@@ -46,6 +48,57 @@ def test_trust_holds_for_one_directory(store: TrustStore) -> None:
 
     assert store.state(configuration("/work/project", a="1")) == Undecided()
     assert store.state(configuration("/", a="1")) == Undecided()
+
+
+def above(name: str = "AGENTS.md", data: bytes = b"Use tabs.", **files: str) -> ProjectConfiguration:
+    """A package of a repository whose instructions lie two directories above it."""
+    one = InstructionFile("/work/AGENTS.md", f"../../{name}", data, "project")
+    return msgspec.structs.replace(configuration("/work/packages/beta", **files), instructions=(one,))
+
+
+@pytest.fixture
+def repository(store: TrustStore) -> TrustStore:
+    """Somebody trusts a repository with instructions and a setting."""
+    one = InstructionFile("/work/AGENTS.md", "AGENTS.md", b"Use tabs.", "project")
+    store.trust(msgspec.structs.replace(configuration("/work", a="1"), instructions=(one,)))
+    return store
+
+
+def test_the_same_files_are_trusted_in_a_directory_below(repository: TrustStore) -> None:
+    assert repository.state(above()) == Trusted()
+    assert repository.trusted_files(above()) == {"../../AGENTS.md"}
+    assert repository.since(above())
+
+
+def test_other_files_of_a_directory_below_are_asked_about(repository: TrustStore) -> None:
+    assert repository.state(above(a="1")) == Undecided()
+    assert repository.trusted_files(above(a="1")) == {"../../AGENTS.md"}
+    assert repository.state(above(data=b"Use spaces.")) == Undecided()
+    assert repository.trusted_files(above(data=b"Use spaces.")) == frozenset()
+    assert repository.state(above("../AGENTS.md")) == Undecided()
+
+
+def test_an_answer_for_the_directory_itself_comes_before_those_above(repository: TrustStore) -> None:
+    repository.decline(above())
+    assert repository.state(above()) == Declined()
+
+    repository.forget(above())
+    assert isinstance(repository.state(above()), Changed)
+    assert repository.trusted_files(above()) == frozenset()
+
+
+def test_a_declined_directory_trusts_nothing_below(repository: TrustStore) -> None:
+    repository.decline(configuration("/work", a="1"))
+
+    assert repository.state(above()) == Undecided()
+
+
+def test_instructions_of_folders_are_known_below(store: TrustStore) -> None:
+    nested = InstructionFile("/work/packages/beta/src/AGENTS.md", "packages/beta/src/AGENTS.md", b"x", "project")
+    store.trust(msgspec.structs.replace(configuration("/work", a="1"), nested=(nested,)))
+
+    assert store.nested_names("/work/packages/beta") == ["src/AGENTS.md"]
+    assert store.nested_names("/work/packages/gamma") == []
 
 
 def test_a_project_without_configuration_can_be_trusted_for_its_instructions(store: TrustStore) -> None:

@@ -1,7 +1,12 @@
-"""The user's decisions about projects: `trust.json` in kaa's home, keyed by canonical directory."""
+"""The user's decisions about projects: `trust.json` in kaa's home, keyed by canonical directory.
 
+A directory about which nothing was decided is trusted for the very files that the user trusted in a directory above it,
+such as those of a repository in one of its packages.
+"""
+
+import posixpath
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
@@ -73,12 +78,16 @@ class TrustStore:
         Raises:
             TrustError: the decisions cannot be read.
         """
-        record = self._read().get(_key(configuration))
+        records = self._read()
+        record = records.get(_key(configuration))
         if record is not None and record.decision == "declined":
             return Declined()
         if configuration.problem is not None:
             return Untrustable(configuration.problem)
         if record is None:
+            above = _trusted_above(records, configuration)
+            if configuration.exists and above is not None and above.digest == configuration.digest:
+                return Trusted()
             return Undecided() if configuration.exists else NothingToTrust()
         if record.digest == configuration.digest:
             return Trusted()
@@ -90,8 +99,9 @@ class TrustStore:
         Raises:
             TrustError: the decisions cannot be read.
         """
-        record = self._read().get(_key(configuration)) or _Record("declined", since=_now())
-        kept = record.files
+        records = self._read()
+        record = records.get(_key(configuration)) or _trusted_above(records, configuration)
+        kept = {} if record is None else record.files
         paths = frozenset(file.path for file in configuration.trustable if file.path in kept)
         # Of several with one path, as a project may make them, all have to be what it was.
         return paths.difference(
@@ -105,14 +115,16 @@ class TrustStore:
             root: the project's canonical directory.
         """
         try:
-            record = self._read().get(_text(root))
+            records = self._read()
         except TrustError:
             return []
-        if record is None:
+        record = records.get(_text(root))
+        names = _files_above(records, _text(root)) if record is None else record.files
+        if not names:
             return []
         from kaa.shell.trust.nested import is_nested  # lazy: most projects have no such files
 
-        return [name for name in record.files if is_nested(name)]
+        return [name for name in names if is_nested(name)]
 
     def since(self, configuration: ProjectConfiguration) -> str:
         """When the decision about a project was made, as text; empty if nobody knows.
@@ -120,7 +132,8 @@ class TrustStore:
         Raises:
             TrustError: the decisions cannot be read.
         """
-        record = self._read().get(_key(configuration))
+        records = self._read()
+        record = records.get(_key(configuration)) or _trusted_above(records, configuration)
         return "" if record is None else record.since
 
     def trust(self, configuration: ProjectConfiguration) -> None:
@@ -152,6 +165,10 @@ class TrustStore:
         """
         with self._rewriting() as records:
             records.pop(_key(configuration), None)
+            if (above := _trusted_above(records, configuration)) is not None and above.files:
+                records[_key(configuration)] = _Record(
+                    "trusted", since=_now()
+                )  # nothing of it: all of it is asked about
 
     def carry_over(self, root: str, other: str) -> None:
         """Decide about a copy of a project as the user decided about the project, file by file.
@@ -202,6 +219,45 @@ def _key(configuration: ProjectConfiguration) -> str:
 def _text(directory: str) -> str:
     """The directory as JSON can say it: names may have bytes that are not UTF-8."""
     return directory.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _above(records: Mapping[str, _Record], root: str) -> Iterator[tuple[str, _Record]]:
+    """The directories above `root` that the user trusted, the nearest first."""
+    folder = root
+    while folder not in ("/", ""):
+        folder = posixpath.dirname(folder)
+        if (record := records.get(folder)) is not None and record.decision == "trusted":
+            yield folder, record
+
+
+def _files_above(records: Mapping[str, _Record], root: str) -> dict[str, KnownFile]:
+    """The files that the user trusted in directories above, by their names as seen from `root`; the nearest counts."""
+    files: dict[str, KnownFile] = {}
+    for folder, record in _above(records, root):
+        for name, file in record.files.items():
+            files.setdefault(posixpath.relpath(posixpath.join(folder, name), root), file)
+    return files
+
+
+def _trusted_above(records: Mapping[str, _Record], configuration: ProjectConfiguration) -> _Record | None:
+    """What of a configuration the user trusted in directories above it; None if that is nothing.
+
+    Its digest is that of the configuration if it is all of it.
+    """
+    above = _files_above(records, _key(configuration))
+    if not above:
+        return None
+    files = {
+        file.path: above[name]
+        for file in configuration.trustable
+        if (name := posixpath.normpath(file.path)) in above and same(above[name], file)
+    }
+    if not files:
+        return None
+    paths = [file.path for file in configuration.trustable]
+    since = next(record.since for _, record in _above(records, _key(configuration)))
+    is_all = len(files) == len(paths)
+    return _Record("trusted", configuration.digest if is_all else "", files, since)
 
 
 def _kept(configuration: ProjectConfiguration) -> Iterator[tuple[str, KnownFile]]:
