@@ -606,6 +606,17 @@ def _check_together(parsed: argparse.Namespace, command: Sequence[str]) -> None:
             raise _UsageError(f"argument {option}: there is no folder {folder!r}: make it, or choose another file")
 
 
+def _need_cache() -> None:
+    """Have a directory for caches that can be written, and say so if it is not the usual one."""
+    home = os.environ.get("HOME") or os.path.expanduser("~")
+    if os.environ.get("XDG_CACHE_HOME") or os.access(os.path.join(home, ".cache", "kaa"), os.W_OK | os.X_OK):
+        return
+    from kaa.host.cache_fallback import fall_back  # lazy: only before the first start, and in few homes
+
+    if told := fall_back(os.environ, home):
+        sys.stderr.write(f"kaa: {told}\n")
+
+
 def _ask_about_settings() -> None:
     """Ask about settings of the user's that commands could write, if somebody is there."""
     from kaa.host.linked_settings import all_unseen  # lazy, both: not for `kaa --version`
@@ -634,6 +645,8 @@ def run(arguments: Sequence[str]) -> int:
         return _refuse(str(error), arguments)
     if _INFORMING.isdisjoint(arguments) and sys.stdin.isatty() and sys.stderr.isatty():
         _ask_about_settings()
+    if _INFORMING.isdisjoint(arguments):
+        _need_cache()
     ended = _run_command(arguments)
     if ended is not None:
         return ended
