@@ -1,68 +1,93 @@
-"""Makes attempts in groups, once per test run, however many processes pytest uses; the tests read the verdicts."""
+"""Makes the attempts of a group together, and one group of a kind at a time, however many processes pytest uses."""
 
 import fcntl
 import re
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
-import msgspec
 import pytest
 
 from tests.escapes.attempts.kit import Attempt
-from tests.escapes.world.catalogue import in_group
 from tests.escapes.world.known import KNOWN
 from tests.escapes.world.machine import lacks
 from tests.escapes.world.people import Person
-from tests.escapes.world.possible import obstacle, prover, refusal, tier_of
+from tests.escapes.world.possible import obstacle, refusal, tier_of
 from tests.escapes.world.trial import Verdict, attempted
 
 
 class Judge(Protocol):
-    """Tells what became of an attempt of a person, in the sandbox or without, in a tier of choice or the machine's."""
+    """Has a person make attempts of one group together, in a tier of choice or the machine's, or without a sandbox.
 
-    def __call__(self, person: Person, attempt: Attempt, sandboxed: bool, tier: str = "") -> Verdict: ...
+    It returns a verdict for each that was made. Those for which `hindered` names a reason are skipped.
+    """
+
+    def __call__(
+        self,
+        person: Person,
+        attempts: Sequence[Attempt],
+        hindered: Callable[[Attempt], str],
+        *,
+        sandboxed: bool = True,
+        tier: str = "",
+    ) -> dict[str, Verdict]: ...
 
 
-def need(person: Person, attempt: Attempt, *, sandboxed: bool = True, tier: str = "") -> None:
-    """Skip an attempt that cannot be made on this machine, or that the tier is known not to hold."""
-    if reason := obstacle(person):
-        pytest.skip(reason)
-    if missing := lacks(attempt.needs):
-        pytest.skip(f"this machine has no {missing}")
-    if not sandboxed:
-        return
+def hindrance(person: Person, tier: str, attempt: Attempt) -> str:
+    """Why an attempt is not made in the sandbox: this machine or the tier is known not to be able to; or empty."""
+    if reason := hindrance_of_all(person, attempt):
+        return reason
     if tier and (reason := refusal(person, tier)):
-        pytest.skip(f"this machine cannot hold tier {tier}: {reason}")
+        return f"this machine cannot hold tier {tier}: {reason}"
     tier = tier or tier_of(person)
     if tier == "none":
-        pytest.skip("no tier holds on this machine")
+        return "no tier holds on this machine"
     if known := KNOWN.get(tier, {}).get(attempt.name.partition(",")[0], ""):
-        pytest.skip(f"tier {tier} is known not to hold this: {known}")
+        return f"tier {tier} is known not to hold this: {known}"
+    return ""
 
 
-@pytest.fixture(scope="session")
-def judge(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Judge:
+def hindrance_of_all(person: Person, attempt: Attempt) -> str:
+    """Why an attempt cannot be made on this machine, in the sandbox or without; empty if it can."""
+    if reason := obstacle(person):
+        return reason
+    return f"this machine has no {missing}" if (missing := lacks(attempt.needs)) else ""
+
+
+@pytest.fixture
+def judge(tmp_path_factory: pytest.TempPathFactory, worker_id: str, subtests: pytest.Subtests) -> Judge:
     own = tmp_path_factory.getbasetemp()
     shared = own if worker_id == "master" else own.parent
 
-    def verdict(person: Person, attempt: Attempt, sandboxed: bool, tier: str = "") -> Verdict:
-        group = re.sub(r"\W+", "-", attempt.group)
-        label = re.sub(r"\W+", "-", f"{person.name} {attempt.group} {tier} {'inside' if sandboxed else 'outside'}")
+    def verdicts(
+        person: Person,
+        attempts: Sequence[Attempt],
+        hindered: Callable[[Attempt], str],
+        *,
+        sandboxed: bool = True,
+        tier: str = "",
+    ) -> dict[str, Verdict]:
+        reasons = {each.name: hindered(each) for each in attempts}
+        possible = [each for each in attempts if not reasons[each.name]]
+        if not possible:
+            pytest.skip("; ".join(dict.fromkeys(reasons.values())))
+        for reason in dict.fromkeys(filter(None, reasons.values())):
+            with subtests.test(msg=", ".join(name for name, why in reasons.items() if why == reason)):
+                pytest.skip(reason)
         # Some places are the same for every person and tier, such as /etc: one after another.
+        group = re.sub(r"\W+", "-", attempts[0].group)
         with (shared / f"escapes of {group}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            return _once(shared / f"escapes {label}.json", attempt.group, person, sandboxed, tier)[attempt.name]
+            return attempted(person, possible, sandboxed=sandboxed, tier=tier)
 
-    return verdict
-
-
-def _once(path: Path, group: str, person: Person, sandboxed: bool, tier: str) -> dict[str, Verdict]:
-    """The verdicts of a group, made by whichever process of pytest comes first. The caller holds the group's lock."""
-    if path.exists():
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Verdict])
-    possible = [
-        each for each in in_group(group, person) if not lacks(each.needs) and (sandboxed or person == prover(each))
-    ]
-    verdicts = attempted(person, possible, sandboxed=sandboxed, tier=tier)
-    path.write_bytes(msgspec.json.encode(verdicts))
     return verdicts
+
+
+def got_out(person: Person, attempts: Sequence[Attempt], judge: Judge, tier: str = "") -> list[str]:
+    """Have attempts made in the sandbox. Returns those that did harm, or were not made, with what is known of them."""
+    verdicts = judge(person, attempts, partial(hindrance, person, tier), tier=tier)
+    return [
+        f"{each.name}: {each.summary} {verdict.harm}. The attempt says: {verdict.outcome}"
+        for each in attempts
+        if (verdict := verdicts.get(each.name)) and (verdict.harm or verdict.outcome.startswith("not run"))
+    ]

@@ -1,25 +1,20 @@
-"""Nothing gets out. Every attempt is a test; a canary outside says whether it worked."""
+"""Nothing gets out. Each case makes the attempts of a group; a canary outside says for each whether it worked."""
 
 import pytest
 
-from tests.escapes.attempts.kit import Attempt
-from tests.escapes.conftest import Judge, need
-from tests.escapes.world.catalogue import all_attempts, makes_sense_for
+from tests.escapes.conftest import Judge, got_out
+from tests.escapes.world.catalogue import groups, in_group
 from tests.escapes.world.people import ORDINARY, ROOT, Person
 
+# What is tried again without git writes, an ordinary user tries: that .git can be written is all that differs.
 _ALL = [
-    pytest.param(person, each, id=f"{person.name}-{each.name}")
+    pytest.param(person, group, id=f"{person.name}-{group}")
     for person in (ROOT, ORDINARY)
-    for each in all_attempts()
-    if makes_sense_for(each, person)
+    for group in groups(person)
+    if not (person.is_root and "--no-git" in group)
 ]
 
 
-@pytest.mark.parametrize(("person", "attempt"), _ALL)
-def test_does_not_get_out(person: Person, attempt: Attempt, judge: Judge) -> None:
-    need(person, attempt)
-
-    verdict = judge(person, attempt, True)
-
-    assert not verdict.outcome.startswith("not run"), verdict.outcome
-    assert not verdict.harm, f"{attempt.summary} {verdict.harm}. The attempt says: {verdict.outcome}"
+@pytest.mark.parametrize(("person", "group"), _ALL)
+def test_none_gets_out(person: Person, group: str, judge: Judge) -> None:
+    assert not got_out(person, in_group(group, person), judge)

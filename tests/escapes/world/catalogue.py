@@ -39,6 +39,11 @@ def makes_sense_for(each: Attempt, person: Person) -> bool:
     return person.is_root or "root" not in each.needs
 
 
+def groups(person: Person) -> Sequence[str]:
+    """The names of all groups with attempts that a person makes."""
+    return list(dict.fromkeys(each.group for each in all_attempts() if makes_sense_for(each, person)))
+
+
 def in_group(group: str, person: Person) -> Sequence[Attempt]:
     """The attempts that are made together by a person."""
     return [each for each in all_attempts() if each.group == group and makes_sense_for(each, person)]
