@@ -619,6 +619,8 @@ def _need_cache() -> None:
 
 def _ask_about_settings() -> None:
     """Ask about settings of the user's that commands could write, if somebody is there."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
     from kaa.host.linked_settings import all_unseen  # lazy, both: not for `kaa --version`
 
     if files := all_unseen(os.environ):
@@ -643,9 +645,8 @@ def run(arguments: Sequence[str]) -> int:
         arguments = _command_first(arguments)
     except _UsageError as error:
         return _refuse(str(error), arguments)
-    if _INFORMING.isdisjoint(arguments) and sys.stdin.isatty() and sys.stderr.isatty():
-        _ask_about_settings()
     if _INFORMING.isdisjoint(arguments):
+        _ask_about_settings()
         _need_cache()
     ended = _run_command(arguments)
     if ended is not None:

@@ -9,7 +9,7 @@ _VARIABLE = "XDG_CACHE_HOME"
 
 
 def fall_back(environ: MutableMapping[str, str], home: str) -> str:
-    """Name a private folder for caches in the environment if `~/.cache` cannot be written. Returns what to tell the user.
+    """Name a private folder for caches in the environment if `~/.cache` is read-only. Returns what to tell the user.
 
     A folder that the user has named stays: an error says that it cannot be written.
 
