@@ -133,13 +133,17 @@ def test_a_kill_leaves_one_that_can_go_on(kaa: Kaa, server: ModelServer) -> None
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.wait()
+    (session,) = kaa.home.glob("sessions/*/*.jsonl")
 
-    shown = kaa.run("-c", "-p", "/agents").out
+    server.begin([say("I see.")])
+    kaa.run("--fork", str(session), "-p", "and?")
+    assert re.search(r"\[agent explore-\w{6}\] It worked for the original of this copy", texts(server.requests[0]))
+    shown = kaa.run("--session", str(session), "-p", "/agents").out
 
     found = re.search(r"(explore-\w{6}): Find the door\.\n  interrupted", shown)
     assert found is not None, shown
     server.begin([call("agent", agent=found[1], task="Go on."), say("Found."), say("Good.")])
-    kaa.run("-c", "-p", "go on")
+    kaa.run("--session", str(session), "-p", "go on")
     assert "Find the door." in texts(server.requests[1])
 
 

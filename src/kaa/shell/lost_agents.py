@@ -22,12 +22,16 @@ _TELLS_OF: Final = re.compile(r"\[agent ([^\]\s]{1,200})\] ")
 _MOST_CHARACTERS = 20_000
 
 
-def tell_of_lost_agents(store: FileStore) -> None:
+def tell_of_lost_agents(store: FileStore, *, is_copy: bool) -> None:
     """Add a message for each agent in the background whose end was not told.
 
     One that has no end gets it noted, and is told that it was stopped. One that ended gets what it said last into the
     conversation: its kaa was killed before the report came. An agent that a call waited for needs none: the interrupted
     call has its id. Nothing may be at work yet.
+
+    Args:
+        store: the session.
+        is_copy: it was made a moment ago from another one, for which agents may still work.
     """
     notes, told = AgentNotes(), set[str]()
     for node in store.tree.nodes:
@@ -40,21 +44,22 @@ def tell_of_lost_agents(store: FileStore) -> None:
     drafts: list[Entry] = []
     for name, agent in notes.agents.items():
         if not agent.begun[-1].call and name not in told:
-            drafts += _told(store, name, agent)
+            drafts += _told(store, name, agent, is_copy=is_copy)
     if drafts:
         with suppress(SessionWriteError):  # a full disk: the next opening tells it
             store.append(*drafts)
             store.request_sync()
 
 
-def _told(store: FileStore, name: str, agent: NotedAgent) -> Iterator[Entry]:
+def _told(store: FileStore, name: str, agent: NotedAgent, *, is_copy: bool) -> Iterator[Entry]:
     task = agent.begun[0].task  # what it was told later may be to come to an end
     if agent.ended is None:
         yield Custom(custom_type=ENDED, data=msgspec.to_builtins(AgentEnded(name, "interrupted")))
-        text = f"[agent {name}] It was stopped, because kaa was killed. This name continues it. Task: {task}"
+        gone = "It worked for the original of this copy" if is_copy else "It was stopped, because kaa was killed"
+        text = f"[agent {name}] {gone}. This name continues it. Task: {task}"
     elif agent.begun[-1].reports:
         how = "It has ended" if agent.ended.reason == "done" else f"It has ended ({agent.ended.reason})"
-        late = "and kaa ended before its report came. This name continues it."
+        late = f"and {'this copy was made' if is_copy else 'kaa ended'} before its report came. This name continues it."
         text = f"[agent {name}] {how}, {late} Task: {task}\nWhat it said last:\n\n{_last_words(store, name)}"
     else:
         return

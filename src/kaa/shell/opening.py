@@ -43,7 +43,14 @@ from kaa.shell.loaded_extensions import LoadedExtensions, load_built_in
 from kaa.shell.models.access import ModelAccess
 from kaa.shell.models.link import link_session_model
 from kaa.shell.naming import Naming
-from kaa.shell.options import ContinueSession, ConversationOptions, ResumeSession, ViewSession
+from kaa.shell.options import (
+    CloneSession,
+    ContinueSession,
+    ConversationOptions,
+    ForkSession,
+    ResumeSession,
+    ViewSession,
+)
 from kaa.shell.other_sessions import OtherSessions
 from kaa.shell.permissions import Permissions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, ServerFile
@@ -379,7 +386,7 @@ def _open_session(options: ConversationOptions, settings: Settings, at: Surround
     if isinstance(store, FileStore) and len(store.tree) and agents_folder(store.path).is_dir():
         from kaa.shell.lost_agents import tell_of_lost_agents  # lazy: few conversations run agents
 
-        tell_of_lost_agents(store)
+        tell_of_lost_agents(store, is_copy=isinstance(options.session, ForkSession | CloneSession))
     if isinstance(options.session, ViewSession) and at.asker.can_ask:
         at.notify("This session is open read-only: /clone continues it in a copy.")
     context = build_context(store)

@@ -68,7 +68,6 @@ class RunHooks:
         state.prompt, state.stops, state.halted = message.text, 0, ""
         state.turn += 1
         state.failed.clear()
-        state.told.clear()
         outcome = await self._run("UserPromptSubmit", context, {"prompt": message.text})
         if outcome.decision == "deny" or outcome.halts:
             return Block(outcome.reason or "a hook refused the message")

@@ -30,7 +30,7 @@ class HookState(msgspec.Struct):
         halted: why a hook stopped the agent; empty if none did.
         begun: the hooks with `once` that have run.
         failed: the hooks whose failure the user has seen since the last message.
-        told: what the user has read about them, so that hooks that begin alike and fail alike are reported once.
+        told: what the user has read about them: each is said once, also of hooks that begin alike and fail alike.
         advised: the user has read what helps a hook that the sandbox stops.
     """
 
