@@ -77,6 +77,33 @@ def test_link_and_its_target_are_both_named(project: Path) -> None:
     assert named(project, "[core]\n\thooksPath = hooks\n") == {"hooks", "real"}
 
 
+def test_what_links_in_a_git_directory_lead_to_is_named(project: Path) -> None:
+    git = project / ".git"
+    for path in ("hooks", "info", "modules/a/hooks", "refs/heads"):
+        (git / path).mkdir(parents=True)
+    (git / "modules/a/HEAD").touch()
+    (project / "tools").symlink_to("scripts")
+    (project / "scripts").mkdir()
+    (git / "hooks/pre-commit").symlink_to("../../tools/check")
+    (git / "hooks/pre-push").symlink_to(project / "later")
+    (git / "hooks/lib").symlink_to(project / "scripts")
+    (git / "hooks/post-commit").symlink_to("/usr/bin/true")
+    (git / "info/attributes").symlink_to("../../attributes")
+    (git / "modules/a/hooks/pre-commit").symlink_to(project / "of-module")
+    (git / "refs/heads/main").symlink_to(project / "data")
+
+    assert named(project) == {"tools", "scripts/check", "later", "attributes", "of-module"}
+
+
+def test_what_links_in_a_folder_of_hooks_elsewhere_lead_to_is_named(project: Path) -> None:
+    hooks = project.parent / "hooks"
+    hooks.mkdir()
+    (hooks / "pre-commit").symlink_to(project / "scripts/check")
+    (hooks / "pre-push").symlink_to("/usr/bin/true")
+
+    assert named(project, of_user="[core]\n\thooksPath = ~/hooks\n") == {"scripts/check"}
+
+
 @pytest.mark.parametrize(
     "value", ["", ".", "..", "/", "~", "~root/x", "../../etc", ".git/hooks", "/etc/passwd", "%(prefix)/x"]
 )

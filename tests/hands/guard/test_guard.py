@@ -2768,6 +2768,28 @@ def test_whatever_links_under_protected_names_execute_is_guarded(
     assert (project / "scripts" / "check").read_text() == "mine"
 
 
+@pytest.mark.parametrize("git", [".git", "a/b/c/d/.git", "bare"])
+def test_what_links_in_a_git_directory_make_git_obey_is_guarded(
+    project: Path, start: Callable[..., Brain], git: str
+) -> None:
+    place = project / git
+    _repository(place)
+    for path in ("scripts", f"{git}/hooks", f"{git}/info"):
+        (project / path).mkdir(parents=True, exist_ok=True)
+    for name in ("check", "attributes", "exclude"):
+        (project / "scripts" / name).write_text("mine")
+    (place / "hooks" / "pre-commit").symlink_to(project / "scripts" / "check")
+    (place / "info" / "attributes").symlink_to(project / "scripts" / "attributes")
+    (place / "info" / "exclude").symlink_to(project / "scripts" / "exclude")
+    brain = start()
+
+    for name in ("check", "attributes", "exclude"):
+        _write(project / "scripts" / name, "evil")
+
+    assert sorted(brain.check()) == ["scripts/attributes", "scripts/check"]
+    assert (project / "scripts" / "check").read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("link", "target"),
     [

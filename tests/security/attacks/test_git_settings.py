@@ -42,6 +42,52 @@ def test_hooks_in_a_directory_with_the_name_of_a_switch_are_not_executed(kaa: Ka
     assert not canary.exists()
 
 
+@pytest.mark.parametrize("flags", [(), ("--no-git",)], ids=["", "without git"])
+@pytest.mark.parametrize("way", ["relative", "absolute", "links", "repository below", "worktree", "folder of all"])
+def test_what_the_users_link_among_hooks_leads_to_is_not_executed_changed(
+    kaa: Kaa, canary: Path, way: str, flags: tuple[str, ...]
+) -> None:
+    at = "sub" if way == "repository below" else "."
+    top, hooks = kaa.project / at, kaa.project / at / ".git/hooks"
+    git(kaa, "init", "-q", at, check=True)
+    hooks.mkdir(exist_ok=True)
+    git(kaa, "commit", "--allow-empty", "-qm", "x", at=at, check=True)
+    target = "../../scripts/check"
+    match way:
+        case "absolute":
+            target = str(top / "scripts/check")
+        case "links":
+            (top / "tools").symlink_to("scripts")
+            target = "../../tools/check"
+        case "folder of all":
+            hooks = Path(kaa.environ["HOME"], "hooks")
+            hooks.mkdir()
+            git(kaa, "config", "--global", "core.hooksPath", str(hooks), check=True)
+            target = str(top / "scripts/check")
+        case "worktree":
+            git(kaa, "worktree", "add", "-q", "--detach", "tree", check=True)
+            at = "tree"
+            target = str(top / "tree/scripts/check")
+    (kaa.project / at / "scripts").mkdir()
+    script = kaa.project / at / "scripts/check"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    (hooks / "pre-commit").symlink_to(target)
+    evil = canary.with_name("evil")
+
+    play(
+        kaa,
+        f"cat {evil} > {at}/scripts/check",
+        f"cp {evil} {at}/scripts/new && mv {at}/scripts/new {at}/scripts/check",
+        f"mkdir {at}/other && cp {evil} {at}/other/check && rm {at}/tools && ln -s other {at}/tools",
+        flags=flags,
+    )
+    git(kaa, "commit", "--allow-empty", "-m", "x", at=at)
+
+    assert not canary.exists()
+    assert script.read_text() == "#!/bin/sh\n"
+
+
 def test_cookies_of_a_server_are_not_written_over_a_file_of_the_user(kaa: Kaa) -> None:
     startup = Path(kaa.environ["HOME"], "startup")
     startup.write_text("export A=1\n")

@@ -1,19 +1,20 @@
-"""What git's configuration names: hooks, more configuration, programs.
+"""What git's configuration and links in a git directory lead to: hooks, more configuration, programs.
 
 With `core.hooksPath = .githooks`, in the user's own configuration or the repository's, git executes files of the
-project which have no name that anybody knows. They are protected like those that have one.
+project which have no name that anybody knows; so it does with `.git/hooks/pre-commit -> ../../scripts/check`. They are
+protected like those that have one.
 
 With `path = ~/.dotfiles/work`, git without that file commits as another author. What the user's own configuration names
 in the home is shown, although the home's list does not have it.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
+from kaa.hands.confinement import repositories
 from kaa.hands.confinement.listing import is_below_any
-from kaa.hands.confinement.repositories import Repository
 from kaa.hands.git_config import ConfigEntry, ConfigSyntaxError, entries
 from kaa.hands.lazy_pattern import LazyPattern
 
@@ -46,15 +47,15 @@ class _Found(NamedTuple):
     directory: str
 
 
-def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) -> tuple[str, ...]:
-    """Absolute paths in the projects that git obeys because a configuration says so, whether they exist or not.
+def named_paths(gits: Iterable[repositories.Repository], projects: Iterable[str], home: str) -> tuple[str, ...]:
+    """Absolute paths in the projects that git obeys for a configuration or a link, whether they exist or not.
 
     Args:
         gits: the repositories of the projects.
         projects: directories that may be written.
         home: the user's home directory.
     """
-    roots = tuple(projects)
+    roots, gits = tuple(projects), tuple(gits)
     reader = _Reader(home)
     everywhere = [found for path in _of_all(home) for found in reader.read(path) if found.entry.names_program]
     places: dict[str, list[_Found]] = {root: [] for root in roots}  # a repository may be made there yet
@@ -63,7 +64,10 @@ def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) 
         own = (found for path in files for found in reader.read(path) if found.entry.names_program)
         places.setdefault(os.path.dirname(git.entry), []).extend(own)
     paths = (path for top, own in places.items() for found in (*everywhere, *own) for path in _paths(found, top, home))
-    both = chain.from_iterable((path, os.path.realpath(path)) for path in paths)  # a link and where it leads
+    links = (link for git in gits for path in git.directories for link in repositories.obeyed_links(path))
+    ways = chain.from_iterable(map(_behind_link, dict.fromkeys(links)))
+    # A link and where it leads.
+    both = chain(ways, chain.from_iterable((path, os.path.realpath(path)) for path in paths))
     inside = (path for path in both if _is_in_any(path, roots) and ".git" not in path.split("/"))
     return tuple(dict.fromkeys(islice(inside, 2 * _MAX_NAMED)))[:_MAX_NAMED]
 
@@ -136,12 +140,20 @@ def _paths(found: _Found, top: str, home: str) -> Iterator[str]:
     if _includes(entry) or (entry.section, entry.name) == ("core", "hookspath"):
         if path := _absolute(entry.value, found.directory if _includes(entry) else top, home):
             yield path
+            for link in () if _includes(entry) else repositories.links_of_hooks(path):
+                yield from _behind_link(link)
         return
     for word in _BETWEEN_WORDS.split(entry.value):
         path = _absolute(word, top, home) if "/" in word else None
         # A word of a command may name a file that does not exist yet; most words with a slash are no paths.
         if path and (os.path.isfile(path) or (word.startswith(_SURELY_PATHS) and not os.path.lexists(path))):
             yield path
+
+
+def _behind_link(link: str) -> Sequence[str]:
+    from kaa.hands.link_ways import behind_link  # lazy: few users have such links
+
+    return behind_link(link)
 
 
 def _needed(found: _Found, home: str) -> str | None:

@@ -18,6 +18,7 @@ _PRUNED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".t
 _MAX_DIRECTORIES = 2000  # about 10 ms; repositories beyond are left to the guard
 _MODULE_DEPTH = 16  # names of submodules have slashes, and are as deep as their working trees
 _MAX_FILE_BYTES = 64 * 1024
+_OBEYED = ("info", "info/attributes", "objects/info/alternates", "remotes", "branches")  # besides what is protected
 
 
 class Repository(NamedTuple):
@@ -109,14 +110,35 @@ def has_head(directory: str, opened: int | None = None) -> bool:
 
 def obeyed(git_directory: str) -> Iterator[str]:
     """What git executes or obeys in a git directory, its modules and its worktrees, as far as it exists."""
-    inner = [git_directory]
-    inner += _git_directories(os.path.join(git_directory, "modules"), _MODULE_DEPTH)
-    inner += _git_directories(os.path.join(git_directory, "worktrees"), 1)
-    for directory in inner:
+    for directory in _with_inner(git_directory):
         for name in PROTECTED_GIT_NAMES:
             path = os.path.join(directory, name)
             if os.path.lexists(path):
                 yield path
+
+
+def obeyed_links(git_directory: str) -> Iterator[str]:
+    """Links among what git executes or obeys there: `hooks/pre-commit -> ../../scripts/check`."""
+    for directory in _with_inner(git_directory):
+        for name in (*PROTECTED_GIT_NAMES, *_OBEYED):
+            if os.path.islink(path := os.path.join(directory, name)):
+                yield path
+        yield from links_of_hooks(os.path.join(directory, "hooks"))
+
+
+def links_of_hooks(directory: str) -> Iterator[str]:
+    """Links in a directory of hooks. git executes no directory."""
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        yield from (entry.path for entry in entries if entry.is_symlink() and not os.path.isdir(entry.path))
+
+
+def _with_inner(git_directory: str) -> list[str]:
+    """A git directory, and those of submodules and worktrees in it."""
+    return [
+        git_directory,
+        *_git_directories(os.path.join(git_directory, "modules"), _MODULE_DEPTH),
+        *_git_directories(os.path.join(git_directory, "worktrees"), 1),
+    ]
 
 
 def _repository(entry: str) -> Repository:

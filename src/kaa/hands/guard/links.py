@@ -8,10 +8,11 @@ from kaa.hands.below import RootDirectory, is_below
 from kaa.hands.guard.items import Items
 from kaa.hands.guard.subjects import Directory, Subject
 from kaa.hands.lazy_pattern import LazyPattern
+from kaa.hands.link_ways import behind_link
+from kaa.hands.policy import PROTECTED_GIT_NAMES
 from kaa.hands.protected import TEXTS, is_for_agents
 
 _COMPOSE = LazyPattern(r"(docker-)?compose([.-][\w.-]+)?\.ya?ml")
-_MAX_LINKS = 40  # on one way, as in the kernel
 # Entries of these may lead to what commands work on: an agent executes them only where its user asks for that.
 _ON_REQUEST = frozenset(("agent", "agents", "command", "commands", "prompts", "rules", "skill", "skills", "workflows"))
 # What else may lead to ordinary files of the project (`.devcontainer/package.json`), in lower case: manifests and data,
@@ -60,6 +61,11 @@ _WITH_EXECUTED_FOLDERS = frozenset(
 )
 
 
+# What git executes or obeys in a git directory: files and links, and directories with all in them.
+_OBEYED_BY_GIT = frozenset((*PROTECTED_GIT_NAMES, "info", "attributes", "alternates", "remotes", "branches"))
+_EXECUTED_BY_GIT = frozenset(("hooks", "remotes", "branches"))
+
+
 class LedTo(NamedTuple):
     """What a link leads to."""
 
@@ -85,16 +91,16 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
 
     `sub/.envrc -> ../conf/envrc`, `.husky/pre-commit -> ../scripts/check` and `.claude/skills -> ../ai/skills` count.
     Manifests and data do not, nor other folders (`.devcontainer/src`, `.claude/skills/build -> ../../tools/build`): the
-    link would keep commands from working on a part of the project.
+    link would keep commands from working on a part of the project. In a git directory, what git obeys counts.
 
     Args:
-        subject: the protected name.
+        subject: the protected name, or a git directory.
         items: what is at the name.
         roots: the writable directories.
         link_to_it: if only a link makes the name protected, that link; an empty one otherwise.
     """
     for path, item in items.items():
-        if not item.is_link:
+        if not item.is_link or (subject.is_git and not _is_obeyed_by_git(path)):
             continue
         shown = os.path.join(subject.directory.path, subject.name, path).rstrip("/")
         *above, name = path.split("/")
@@ -104,16 +110,22 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
         link = os.path.join(subject.path, path).rstrip("/")
         if path and _is_data(name, (*around, *above), link):
             continue
-        may_be_text = name.endswith(TEXTS) or is_for_agents(list(around))
+        may_be_text = not subject.is_git and (name.endswith(TEXTS) or is_for_agents(list(around)))
         for place in _executed_on_way(link, subject.path, may_be_text=may_be_text):
             for root in roots:
                 if (below := _below(place, root)) is not None:
                     yield LedTo(below, Link(shown, (*around, *(path.split("/") if path else ()))))
 
 
+def _is_obeyed_by_git(path: str) -> bool:
+    """Whether git obeys what is at a path in a git directory, or in that of a submodule or a worktree in it."""
+    *above, name = path.split("/")
+    return name in _OBEYED_BY_GIT or not _EXECUTED_BY_GIT.isdisjoint(above)
+
+
 def _executed_on_way(link: str, protected: str, *, may_be_text: bool) -> Sequence[str]:
     """The links between a link below a protected name and what it leads to, and that; nothing if that is a text."""
-    way = _way(link)
+    way = behind_link(link)
     end = way[-1] if way else ""
     if not end or (may_be_text and end.endswith(TEXTS)) or is_below(protected, end) or is_below(end, protected):
         return ()
@@ -128,36 +140,6 @@ def _is_data(name: str, above: Sequence[str], link: str) -> bool:
             is_executed = not _OF_SOME_PROGRAMS[folded].isdisjoint(map(str.casefold, above))
         return not is_executed and _WITH_EXECUTED_FOLDERS.isdisjoint(above)
     return folded in _MANIFESTS or folded.endswith(_DATA_ENDINGS) or _COMPOSE.fullmatch(folded) is not None
-
-
-def _way(link: str) -> Sequence[str]:
-    """The paths of all links behind one, each without links above it, and of what is at the end; nothing in a circle.
-
-    A command can exchange each of them.
-    """
-    at, remaining, found, links = os.path.realpath(os.path.dirname(link)), [os.path.basename(link)], list[str](), 0
-    while remaining:
-        name = remaining.pop()
-        if name in ("", "."):
-            continue
-        if name == "..":
-            at = os.path.dirname(at)
-            continue
-        path = os.path.join(at, name)
-        try:
-            target = os.readlink(path)
-        except OSError:  # no link, or nothing is there
-            at = path
-            continue
-        links += 1
-        if links > _MAX_LINKS:
-            return ()
-        if links > 1:
-            found.append(path)
-        if target.startswith("/"):
-            at = "/"
-        remaining.extend(reversed(target.split("/")))
-    return [*found, at]
 
 
 def _below(path: str, root: RootDirectory) -> Subject | None:

@@ -388,8 +388,7 @@ class Guard:
             if is_expected:
                 self._baseline.replace(subject, items)
                 self._note_unchecked(subject, items)
-                if not subject.is_git:
-                    self._follow(subject, items)
+                self._follow(subject, items)
                 return
             if self._is_deferred(subject):
                 self._deferred.add(subject)
@@ -418,7 +417,7 @@ class Guard:
                     break
 
     def _follow(self, subject: Subject, items: Items) -> None:
-        """Guard what the user's own links at a protected name lead to."""
+        """Guard what the user's own links at a protected name, or in a git directory, lead to."""
         for target, link in led_to(subject, items, self._directories.roots, self._links_to.get(subject, Link())):
             if self._directories.add_named(target):
                 self._links_to[target] = link
