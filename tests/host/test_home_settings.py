@@ -35,7 +35,10 @@ def test_a_link_of_the_home_into_a_project_is_not_followed(
 
     assert (before.get(variable), told_before) == (None, "")
     assert after[variable] == value
-    assert told == f"kaa does not use {tmp_path / file}, because commands can write what it leads to"
+    assert told == (
+        f"kaa does not use {tmp_path / file}: commands in the sandbox can write {project / 'settings'}, or could in"
+        " another run: move it out of projects"
+    )
 
 
 def test_a_variable_of_the_user_stays(tmp_path: Path) -> None:
@@ -52,9 +55,11 @@ def test_a_setting_with_another_name_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "dotfiles/npmrc").write_text("")
     (tmp_path / ".npmrc").hardlink_to(tmp_path / "dotfiles/npmrc")
 
-    variables, _ = HostPrograms({"HOME": str(tmp_path), "PATH": "/usr/bin"}, []).fetching()
+    variables, told = HostPrograms({"HOME": str(tmp_path), "PATH": "/usr/bin"}, []).fetching()
 
     assert variables["npm_config_userconfig"] == os.devnull
+    assert f"kaa does not use {tmp_path}/.npmrc: {tmp_path}/.npmrc is a hard link" in told
+    assert f"`cp -p {tmp_path}/.npmrc" in told
 
 
 def test_a_link_into_a_folder_that_was_added_is_not_followed(tmp_path: Path) -> None:
@@ -63,6 +68,7 @@ def test_a_link_into_a_folder_that_was_added_is_not_followed(tmp_path: Path) -> 
     environ = {"HOME": str(tmp_path), "PATH": "/usr/bin", "KAA_DIR": str(tmp_path / "kaa")}
     Places.of(environ, str(tmp_path), str(tmp_path / "elsewhere")).note_added([str(tmp_path / "dotfiles")])
 
-    variables, _ = HostPrograms(environ, []).fetching()
+    variables, told = HostPrograms(environ, []).fetching()
 
     assert variables["GIT_CONFIG_GLOBAL"] == os.devnull
+    assert f"{tmp_path}/dotfiles was added to a project (--add-dir): look at the file, then remove the line of" in told

@@ -82,6 +82,11 @@ def test_one_named_by_a_path_is_not_taken_from_a_folder_that_was_added(
 
     assert HostPrograms(environ, ()).find(path) is None
     assert HostPrograms(environ, ()).exposed(path) == path
+    assert HostPrograms(environ, ()).refusal(path) == (
+        f"kaa does not execute {path}: commands in the sandbox can write {path}, or could in another run:"
+        f" {machine.programs} was added to a project (--add-dir): look at the file, then remove the line of"
+        f" {machine.programs} from {tmp_path}/kaa/projects-added"
+    )
     toolchain = environ | {"PATH": f"{machine.programs}:/usr/bin"}
     assert HostPrograms(toolchain, ()).find(path) == HostPrograms(toolchain, ()).find("gh") == path
 
@@ -91,6 +96,7 @@ def test_a_script_named_by_a_path_is_not_taken_if_it_has_another_name(machine: M
     (machine.project / "same").hardlink_to(path)
 
     assert machine.on("/usr/bin").find(path) is None
+    assert f"{path} is a hard link" in machine.on("/usr/bin").refusal(path)
     assert machine.on(machine.programs).find("gh") == path
 
 

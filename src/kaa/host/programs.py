@@ -144,15 +144,9 @@ class HostPrograms:
         first = self._first(name)
         if first is None or self.find(name) is not None:
             return ""
-        if is_shim(os.path.abspath(first)):
-            return (
-                f"kaa does not execute {first}: it obeys files of the project. Choose a version of"
-                f" {os.path.basename(name)} for your home, such as in ~/.tool-versions"
-            )
-        return (
-            f"kaa does not execute {os.path.abspath(first)}: commands in the sandbox can write it, or what it leads"
-            f" to. Install {os.path.basename(name)} in a directory of PATH outside of projects and --add-dir"
-        )
+        from kaa.host.writers import why_not_executed  # lazy: few programs are refused
+
+        return why_not_executed(name, os.path.abspath(first), self._environ, self._writable)
 
     def environment(self) -> dict[str, str]:
         """The user's variables for such programs: whatever they execute and load in turn lies outside as well."""
@@ -169,11 +163,13 @@ class HostPrograms:
 
         Those that commands can write are switched off; the text says which, for errors, and is empty for none.
         """
-        from kaa.host.home_settings import led_into_projects  # lazy: few runs fetch something
+        from kaa.host.home_settings import led_into_projects  # lazy, both: few runs fetch something
+        from kaa.host.writers import why_not_the_users
 
         led = led_into_projects(self._environ, self.keeps_file)
-        named = ", ".join(led)
-        told = f"kaa does not use {named}, because commands can write what it leads to" if led else ""
+        told = ". ".join(
+            f"kaa does not use {path}: {why_not_the_users(path, self._environ, self._writable)}" for path in led
+        )
         return self.environment() | dict(led.values()), told
 
     def changes(self) -> dict[str, str | None]:

@@ -7,11 +7,12 @@ the user's toolchain: those must be found, so what only reads programs there lea
 import os
 from collections.abc import Mapping, Sequence
 
-from kaa.host.hard_links import has_other_name
-from kaa.host.known_projects import in_known_project, known_projects
-from kaa.host.paths import is_below
+from kaa.host.hard_links import has_other_name, how_to_part
+from kaa.host.known_projects import in_known_project, known_projects, way_back
+from kaa.host.paths import is_below, trail
 from kaa.host.programs import written
 from kaa.host.regular_files import beginning_of
+from kaa.host.shims import is_shim
 
 _TEXT_BYTES = 512
 
@@ -65,6 +66,45 @@ def is_shared_text(path: str) -> bool:
 def _writable_now(environ: Mapping[str, str]) -> list[str]:
     home = os.path.realpath(environ.get("HOME") or os.path.expanduser("~"))
     return [one for one in written() if not is_below(home, (one,))]
+
+
+def why_not_the_users(path: str, environ: Mapping[str, str], writable: Sequence[str] = ()) -> str:
+    """Say why a path of the user's counts as the work of commands, and what to do, as two independent clauses.
+
+    Args:
+        path: absolute.
+        environ: the user's variables.
+        writable: directories that commands can write, as far as nobody has noted that: real paths.
+    """
+    places = tuple(trail(path))
+    inside = (*writable, *writable_places(environ))
+    place = next((one for one in places if is_below(one, inside)), "")
+    if not place and (shared := next(filter(has_other_name, places), "")):
+        return f"{shared} is a hard link, so commands in the sandbox may have written it: {how_to_part(shared)}"
+    way = way_back(place, environ) or "move it out of projects"
+    return f"commands in the sandbox can write {place or path}, or could in another run: {way}"
+
+
+def why_not_executed(name: str, path: str, environ: Mapping[str, str], writable: Sequence[str]) -> str:
+    """Say why kaa does not execute a program, and what to do.
+
+    Args:
+        name: as it is called, perhaps a path.
+        path: where it is, absolute.
+        environ: the user's variables.
+        writable: as for `why_not_the_users`.
+    """
+    if is_shim(path):
+        return (
+            f"kaa does not execute {path}: it obeys files of the project. Choose a version of"
+            f" {os.path.basename(name)} for your home, such as in ~/.tool-versions"
+        )
+    if "/" in name:
+        return f"kaa does not execute {path}: {why_not_the_users(path, environ, writable)}"
+    return (
+        f"kaa does not execute {path}: commands in the sandbox can write it, or what it leads"
+        f" to. Install {os.path.basename(name)} in a directory of PATH outside of projects and --add-dir"
+    )
 
 
 def writers_around(path: str, environ: Mapping[str, str], *, toolchains: bool) -> tuple[str, frozenset[str]]:
