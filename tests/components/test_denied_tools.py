@@ -32,7 +32,7 @@ from kaa.shell.approvals.rules import parse_rule
     ],
 )
 def test_a_pattern_becomes_a_rule(denied: str, rule: str) -> None:
-    assert denials_in([denied], lambda _: True) == ((rule,), ())
+    assert denials_in([denied], lambda _: True) == ((rule,), (), ())
     assert parse_rule(rule, deny=True).text == rule
 
 
@@ -41,13 +41,14 @@ def test_a_pattern_becomes_a_rule(denied: str, rule: str) -> None:
     ["WebSearch", "Read(../x)", "Bash(a && b)", "Bash($X)", "Task(Explore)", "*", "Read({a,b})"],
 )
 def test_what_no_rule_can_say_is_left(denied: str) -> None:
-    assert denials_in([denied], lambda _: True) == ((), (denied,))
+    assert denials_in([denied], lambda _: True) == ((), (denied,), ())
 
 
-def test_a_path_from_the_root_of_the_project_may_be_meant_as_absolute() -> None:
-    assert denials_in(["Read(/secrets/**)", "Edit(/etc/hosts)"], lambda _: True) == (
-        ("read: secrets/**", "read: /secrets/**", "write: etc/hosts", "write: /etc/hosts"),
+def test_a_slash_is_the_root_of_the_project_and_what_looks_absolute_is_named() -> None:
+    assert denials_in(["Read(/secrets/**)", "Edit(/etc/hosts)", "Read(//home/**)"], lambda _: True) == (
+        ("read: secrets/**", "write: etc/hosts", "read: /home/**"),
         (),
+        ("Edit(/etc/hosts)",),
     )
 
 
@@ -55,4 +56,5 @@ def test_a_rule_that_kaa_cannot_obey_is_left_over() -> None:
     assert denials_in(["Bash(rm:*)", "WebFetch(domain:*.ru)"], lambda rule: "*" not in rule) == (
         ("bash: rm",),
         ("WebFetch(domain:*.ru)",),
+        (),
     )

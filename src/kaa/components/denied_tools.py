@@ -2,7 +2,6 @@
 
 Source: "Permissions" in the documentation of Claude Code's settings, November 2026. `Bash(curl:*)` is for commands that
 begin with this word; a path begins at the directory, `~/` at the home, `//` at the root and `/` at the project's root.
-Many mean the root of the file system by `/`, too: both are forbidden.
 """
 
 import re
@@ -18,13 +17,24 @@ _DOMAIN = re.compile(r"domain:((?:\*\.)?[A-Za-z0-9.-]+)")
 _READING = frozenset({"read", "find", "grep", "ls"})
 _WRITING = frozenset({"write", "edit"})
 _MOST = 500
+# What is usually at the root of a file system: who writes `/etc/hosts` may mean that.
+_AT_ROOT = frozenset(
+    "Users Volumes bin boot dev etc home lib lib64 media mnt opt private proc root run sbin srv sys tmp usr var".split()  # noqa: SIM905
+)
 
 
 class Denials(NamedTuple):
-    """What is forbidden. `rules`: deny rules, as `kaa.shell.approvals.rules` reads them; `left`: what none can say."""
+    """What is forbidden.
+
+    Attributes:
+        rules: deny rules, as `kaa.shell.approvals.rules` reads them.
+        left: patterns that no rule can say.
+        of_project: patterns that count below the project, though they look like absolute paths.
+    """
 
     rules: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    of_project: tuple[str, ...] = ()
 
 
 def denials_in(denied: Sequence[str], is_rule: Callable[[str], bool]) -> Denials:
@@ -36,14 +46,17 @@ def denials_in(denied: Sequence[str], is_rule: Callable[[str], bool]) -> Denials
     """
     rules: dict[str, None] = {}
     left: list[str] = []
+    of_project: list[str] = []
     for text in denied[:_MOST]:
-        found = [rule for pattern in own_patterns(text, "claude") for rule in _rules(pattern)]
+        patterns = own_patterns(text, "claude")
+        found = [rule for pattern in patterns for rule in _rules(pattern)]
         known = [rule for rule in found if rule is not None and is_rule(rule)]
         if not found or len(known) < len(found):
             left.append(text)
         else:
             rules |= dict.fromkeys(known)
-    return Denials(tuple(rules), (*left, *denied[_MOST:]))
+            of_project += [text] if any(map(_looks_absolute, patterns)) else []
+    return Denials(tuple(rules), (*left, *denied[_MOST:]), tuple(of_project))
 
 
 def _rules(pattern: ToolPattern) -> Sequence[str | None]:
@@ -55,6 +68,13 @@ def _rules(pattern: ToolPattern) -> Sequence[str | None]:
             return [f"{subject}: {path}" for path in _paths(argument)] or [None]
         return [tool if tool in _READING else subject]
     return [_other_rule(tool, argument)]
+
+
+def _looks_absolute(pattern: ToolPattern) -> bool:
+    if pattern.tool not in _READING | _WRITING:
+        return False
+    before, *names = pattern.argument.split("/")
+    return not before and names[:1] != [""] and not _AT_ROOT.isdisjoint(names[:1])
 
 
 def _other_rule(tool: str, argument: str) -> str | None:
@@ -76,7 +96,7 @@ def _paths(text: str) -> Sequence[str]:
         case "//":
             return (f"/{found[2]}",)
         case "/":
-            return (found[2], f"/{found[2]}")
+            return (found[2],)
         case "~/":
             return (text,)
         case "./":

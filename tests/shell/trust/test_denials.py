@@ -76,6 +76,17 @@ def test_what_no_rule_of_kaa_can_say_is_named_and_prevents_nothing(stage: Stage,
     assert any(denied[:40] in use for use in surveyed(stage).uses)
 
 
+def test_a_path_with_one_slash_counts_below_the_project_and_says_so_if_it_looks_absolute(stage: Stage) -> None:
+    stage.files |= {"/project/c": b"the rest\n", "/project/home/d": b"the secret\n"}
+    stage.files |= {FILE: settings("Read(/project/**)", "Read(/home/**)")}
+
+    rest, secret = results(stage, "yes", "c", "home/d")
+
+    assert "the rest" in rest
+    assert "read: home/**" in secret
+    assert any("Read(/home/**) counts below the project, as in Claude Code" in use for use in surveyed(stage).uses)
+
+
 def test_nothing_is_taken_over_without_trust_and_it_is_named(project: Stage) -> None:
     (secret,) = results(project, "stored", "secrets/a")
 

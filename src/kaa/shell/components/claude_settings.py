@@ -125,6 +125,10 @@ def _unused(fields: Mapping[str, Json], permissions: Mapping[str, Json], denials
         more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
         shown = ", ".join(line_of(text, 80) for text in left[:_MOST_NAMED])
         yield f"{file}: no rule of kaa forbids {shown}{more}"
+    if below := denials.of_project:
+        more = f" and {len(below) - _MOST_NAMED} more" if len(below) > _MOST_NAMED else ""
+        shown = ", ".join(line_of(text, 80) for text in below[:_MOST_NAMED])
+        yield f"{file}: {shown}{more} counts below the project, as in Claude Code: absolute paths begin with `//`"
     for name, instead in _INSTEAD.items():
         if (value := permissions.get(name)) and value != "default":
             much = f" ({counted(len(value), 'entry', 'entries')})" if isinstance(value, list) else f" ({_short(value)})"
