@@ -641,13 +641,13 @@ def run(arguments: Sequence[str]) -> int:
         forbid_dumps()
         if arguments[:1] != ["doctor"] and (reason := leave_out_current_directory(os.environ)):
             return _refuse(reason, arguments)
+        _need_cache()
     try:
         arguments = _command_first(arguments)
     except _UsageError as error:
         return _refuse(str(error), arguments)
     if _INFORMING.isdisjoint(arguments):
         _ask_about_settings()
-        _need_cache()
     ended = _run_command(arguments)
     if ended is not None:
         return ended

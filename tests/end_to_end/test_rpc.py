@@ -656,6 +656,27 @@ class TestNothingIsLost:
 
         assert unsent["messages"] == ["one", "two"]
 
+    def test_what_waited_when_kaa_was_killed_comes_back_to_the_first_client_that_speaks(
+        self, kaa: Kaa, server: ModelServer
+    ) -> None:
+        server.begin([call("bash", command="sleep 60"), say("Done."), say("Again.")])
+
+        with rpc(kaa, "--approvals", "auto") as client:
+            client.data("prompt", message="go")
+            client.event("tool_execution_start")
+            client.data("steer", message="one")
+            client.data("get_state")  # by then it is on the disk; the end of the block kills
+        with rpc(kaa, "-c") as silent:
+            silent.event("messages_unsent")
+        with rpc(kaa, "-c") as client:
+            unsent = client.event("messages_unsent")
+            client.prompt("one, again")
+        with rpc(kaa, "-c") as last:
+            last.prompt("more")
+
+        assert unsent["messages"] == ["one"]
+        assert not any(line.get("type") == "messages_unsent" for line in last.seen)
+
     def test_abort_dismisses_a_question(self, kaa: Kaa, server: ModelServer) -> None:
         server.begin([call("bash", command="touch made"), say("Done.")])
 

@@ -38,14 +38,13 @@ def test_a_folder_that_others_prepared_is_not_used(tmp_path: Path, home: Path, m
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     environ = {"XDG_RUNTIME_DIR": str(tmp_path)}
     folder = tmp_path / f"kaa-{os.getuid()}"
-
     folder.symlink_to(tmp_path)
     assert fall_back(environ, str(home)) == ""
-
     folder.unlink()
     folder.mkdir()
     folder.chmod(0o777)
     assert fall_back(environ, str(home)) == ""
+
     assert "XDG_CACHE_HOME" not in environ
 
 

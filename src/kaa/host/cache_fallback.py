@@ -9,9 +9,10 @@ _VARIABLE = "XDG_CACHE_HOME"
 
 
 def fall_back(environ: MutableMapping[str, str], home: str) -> str:
-    """Name a private folder for caches in the environment if `~/.cache` is read-only. Returns what to tell the user.
+    """Name a private folder for caches in the environment if `~/.cache` cannot be written.
 
-    A folder that the user has named stays: an error says that it cannot be written.
+    Returns what to tell the user; empty if there is nothing to tell. A folder that the user has named stays: an error
+    says that it cannot be written.
 
     Args:
         environ: gets XDG_CACHE_HOME.

@@ -1,7 +1,7 @@
 """Carries out the commands of rpc mode on the conversation that is open."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import count
 from typing import Any, Literal
 
@@ -71,8 +71,19 @@ class RpcSession:
         self._has_run = False  # since the last `agent_settled`
         self._was_aborted = False
         self._serve(hosted)
-        self._begun = asyncio.ensure_future(hosted.begin())  # beside, so that `abort` can stop its hooks
+        self._unsent: Sequence[UserMessage] = ()  # what was given back, and the client has said nothing since
+        self._begun = asyncio.ensure_future(self._begin(hosted))  # beside, so that `abort` can stop its hooks
         host.watch_extensions()
+
+    async def _begin(self, hosted: HostedConversation) -> None:
+        await hosted.begin()
+        self._give_back(hosted.conversation.take_left())
+
+    def _give_back(self, messages: Sequence[UserMessage]) -> None:
+        """Give the client what waited. After a kill before it says something, the next opening of the session does."""
+        if messages:
+            self._unsent = messages
+            self._send({"type": "messages_unsent", "messages": [message.said.text for message in messages]})
 
     async def wait_until_begun(self) -> None:
         """Wait for the hooks for the start of the session."""
@@ -132,6 +143,8 @@ class RpcSession:
 
     async def _say(self, command: rpc.Prompt | rpc.Steer | rpc.FollowUp, accept: Accept) -> object:
         message = user_message(command.message, command.images or ())
+        self._conversation.let_go(self._unsent)
+        self._unsent = ()
         if invocation_in(message) is not None:
             if not isinstance(command, rpc.Prompt):
                 raise RpcError("slash commands cannot be queued: send them with prompt")
@@ -451,9 +464,7 @@ class RpcSession:
         options = self._options.going_to(choice)
         self._serve(await self._host.switch(self._hosted, options, self._workspace))
         await self._hosted.begin()
-        if unsent := await self._hosted.work.take_unsaid():
-            self._send({"type": "messages_unsent", "messages": [message.said.text for message in unsent]})
-            self._conversation.let_go(unsent)
+        self._give_back(await self._hosted.work.take_unsaid())
 
     def _serve(self, hosted: HostedConversation) -> None:
         """From now on the client talks with this conversation."""
