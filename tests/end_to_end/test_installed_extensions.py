@@ -3,17 +3,21 @@
 import json
 import os
 import signal
-from collections.abc import Callable
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from kaa.cli import run
 from tests.end_to_end.seat import Seat, enter, is_idle
+from tests.frontends.extensions.conftest import bundle, forked_pip, needs_pip, pip, unpacked_pip
 from tests.support.extension_sources import commit, wheel
 from tests.support.model_server import call, say
 from tests.support.processes import Processes
 from tests.support.program import Program
+
+__all__ = ("bundle", "forked_pip", "pip", "unpacked_pip")  # fixtures
 
 _RULES = '''
 from kaa.ext.api import Reply
@@ -50,27 +54,41 @@ with open(3) as kaa_writes, open(4, "w", buffering=1) as kaa_reads:
 """
 
 
-def _from_git(seat: Seat, folder: Path) -> str:
-    commit(folder / "rules", {"__init__.py": _RULES})
-    source = f"git+file://{folder}/rules"
-    done = seat.run("ext", "install", "--yes", source)
-    assert done.code == 0, done.err
-    return source
+def _install(seat: Seat, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
+    """Install in this process: a whole kaa, and a pip that it has to unpack, take 2 s."""
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "path", sys.path[:])
+        for name, value in seat.environ.items():
+            patch.setenv(name, value)
+        assert run(["ext", "install", "--yes", source]) == 0
 
 
-def _from_a_wheel(seat: Seat, folder: Path) -> str:
-    wheel(folder / "wheels", "rules", "1.0", {"acme/__init__.py": _RULES}, entry_point="acme:extend")
-    seat.setenv(PIP_CONFIG_FILE=os.devnull, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(folder / "wheels"))
-    done = seat.run("ext", "install", "--yes", "rules==1.0")
-    assert done.code == 0, done.err
-    return "rules==1.0"
+def test_a_change_of_the_installed_files_is_told(seat: Seat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(tmp_path / "rules", {"__init__.py": _RULES})
+    source = f"git+file://{tmp_path}/rules"
+    _install(seat, monkeypatch, source)
+
+    told = _change_the_installed_files(seat, source)
+
+    assert told in seat.run("-p", "/rules").err
+    _install(seat, monkeypatch, source)
+    restored = seat.run("-p", "/rules")
+    assert (restored.err, restored.out) == ("", "rules, first edition\n")
 
 
-@pytest.mark.parametrize("install", [_from_git, _from_a_wheel])
-def test_a_change_of_the_installed_files_is_told(
-    seat: Seat, tmp_path: Path, install: Callable[[Seat, Path], str]
+@needs_pip
+def test_a_change_of_what_a_wheel_brought_is_told(
+    seat: Seat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_pip: None
 ) -> None:
-    source = install(seat, tmp_path)
+    wheel(tmp_path / "wheels", "rules", "1.0", {"acme/__init__.py": _RULES}, entry_point="acme:extend")
+    seat.setenv(PIP_CONFIG_FILE=os.devnull, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path / "wheels"))
+    _install(seat, monkeypatch, "rules==1.0")
+
+    _change_the_installed_files(seat, "rules==1.0")
+
+
+def _change_the_installed_files(seat: Seat, source: str) -> str:
+    """Change them while a terminal uses them. Returns what is told."""
     told = f"extension rules: its files changed after the installation: check them, or run kaa ext install {source}"
     with seat.open() as program:
         enter(program, "/rules")
@@ -83,11 +101,7 @@ def test_a_change_of_the_installed_files_is_told(
         program.wait_for(lambda screen: "was loaded again" in " ".join(screen.text().split()))  # the path may be long
         program.wait_for("rules, second edition")
         assert told in " ".join(program.screen.text().split())
-
-    assert told in seat.run("-p", "/rules").err
-    assert seat.run("ext", "install", "--yes", source).code == 0
-    restored = seat.run("-p", "/rules")
-    assert (restored.err, restored.out) == ("", "rules, first edition\n")
+    return told
 
 
 def test_a_process_that_is_killed_during_a_call_starts_again(seat: Seat) -> None:

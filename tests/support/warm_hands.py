@@ -39,7 +39,7 @@ LOADED = (
     "kaa.hands.parsing.service",
     "kaa.hands.server",
 )
-# Files of the machine's own /tmp that commands see. The 50 that are usual, mounted in two places, are up to 70 ms of the
+# Files of the machine's own /tmp that commands see. The usual 50, mounted in two places, are up to 70 ms of the
 # processor for each start of hands: of a test that runs one command, a fifth.
 _SHOWN_FILES = 10
 

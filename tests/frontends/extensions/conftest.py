@@ -1,5 +1,6 @@
 """A pip that starts fast: Python keeps its compiled modules, and most runs are forked from one that has loaded it."""
 
+import ensurepip
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -9,6 +10,11 @@ import pytest
 
 from kaa.shell.extensions import index
 from tests.support.warm_pip import WarmPip, unpack_bundle, warm_pip
+
+needs_pip = pytest.mark.skipif(
+    find_spec("pip") is None and not list(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl")),
+    reason="this Python has no pip",
+)
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,11 @@
 """`kaa ext install` and what follows it, as they are called."""
 
-import ensurepip
 import json
 import os
 import subprocess
 import sys
 import tarfile
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +17,10 @@ from kaa.shell.extensions.installer import Installer
 from kaa.shell.extensions.records import ExtensionRecords
 from kaa.shell.extensions.sources import parse_source
 from kaa.shell.home import Home
+from tests.frontends.extensions.conftest import needs_pip
 from tests.support.extension_sources import MANIFEST, PYTHON, commit, git, wheel, write
 
 PROCESS = {"manifest.yaml": MANIFEST, "main.py": "print()\n"}
-
-
-needs_pip = pytest.mark.skipif(
-    find_spec("pip") is None and not list(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl")),
-    reason="this Python has no pip",
-)
 
 
 class World:

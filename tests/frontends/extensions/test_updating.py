@@ -8,7 +8,7 @@ import pytest
 from kaa.cli import run
 from kaa.shell.extensions.records import ExtensionRecords, Installation
 from kaa.shell.home import Home
-from tests.frontends.extensions.test_installing import needs_pip
+from tests.frontends.extensions.conftest import needs_pip
 from tests.support.extension_sources import MANIFEST, PYTHON, commit, wheel, write
 
 _PROCESS = {"manifest.yaml": MANIFEST, "main.py": "print()\n"}
