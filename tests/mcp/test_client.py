@@ -337,8 +337,17 @@ class TestCalling:
     @in_loop
     async def test_an_answer_that_is_not_for_it_does_not_end_a_call(self) -> None:
         client, _, _ = await connected(ScriptedServer(fault="wrong id"))
-        with pytest.raises(McpError, match="no answer"):
+        with pytest.raises(McpError, match=r"no answer .* seconds; it sent what is no answer: .* which does not wait"):
             await client.call("echo", {}, patience=0.05)
+
+    @in_loop
+    async def test_an_error_without_an_id_ends_the_only_call(self) -> None:
+        client, connection, _ = await connected(ScriptedServer(fault="silent"))
+        asked = asyncio.ensure_future(client.call("echo", {}, patience=HANG_SECONDS))
+        await asyncio.sleep(0)
+        connection.say({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Parse error"}})
+        with pytest.raises(McpError, match="Parse error"):
+            await asked
 
     @in_loop
     async def test_an_answer_that_cannot_be_read_ends_its_call_at_once(self) -> None:

@@ -97,6 +97,36 @@ def test_any_line_is_messages_or_malformed(line: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (b'{"id":7,"error":"it broke"}', ErrorResponse(7, -32603, "it broke")),
+        (b'{"id":7,"error":["it"]}', ErrorResponse(7, -32603, "'[\"it\"]'")),
+        (b'{"id":7}', ErrorResponse(7, -32603, "the server's answer cannot be read: it has neither result nor error")),
+        (b'{"id":7.0,"result":{}}', Response(7, {})),
+        (b'\0{"id":7,"result":{}}\0\n', Response(7, {})),
+    ],
+)
+def test_an_answer_of_another_form_is_one_to_its_request(line: bytes, answer: Response | ErrorResponse) -> None:
+    assert messages.decode(line) == (answer,)
+
+
+@in_loop
+async def test_contents_that_cannot_be_read_are_named_beside_the_others() -> None:
+    contents: Json = [{"type": "hologram"}, {"type": "image", "data": "!"}, {"type": "text", "text": "all"}]
+    client = await _client({"tools/call": {"content": contents}}, patience=HANG_SECONDS)
+
+    result = await client.call("echo", {})
+
+    hologram, image, text = result.parts
+    assert isinstance(hologram, TextPart)
+    assert hologram.text.startswith("[content 1 is no content that the protocol knows")
+    assert isinstance(image, TextPart)
+    assert image.text.startswith("[content 2 is not base64")
+    assert text == TextPart("all")
+    await client.close()
+
+
+@pytest.mark.parametrize(
     "nested", [b"[" * 200_000, b'{"a":' * 200_000, b'{"jsonrpc":"2.0","id":"1","result":' + b"[" * 100_000]
 )
 def test_a_line_of_endless_levels_is_malformed(nested: bytes) -> None:

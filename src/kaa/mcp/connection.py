@@ -64,6 +64,9 @@ class Connection(ABC):
     Where each request has a stream of its own that ends without an answer, the connection makes an `ErrorResponse`.
     """
 
+    stray: str = ""
+    """What came last that is no message, in words; whoever waits in vain for an answer tells it."""
+
     _receive: Callable[[Message], None]
     _ended: Callable[[str], None]
 

@@ -51,7 +51,7 @@ def decode(data: bytes) -> tuple[Message, ...]:
         MalformedMessageError: it is not JSON, or not a message.
     """
     try:
-        value = decode_lenient(data)
+        value = decode_lenient(data.strip(b"\0 \t\r\n"))  # some programs write the end of a C string
     except (msgspec.DecodeError, RecursionError) as error:
         problem = f"{_start(data)} is not JSON ({error})"
         if (id_ := _answered(data)) is not None:
@@ -66,6 +66,8 @@ def _message(value: Json) -> Message:
     if not isinstance(value, dict):
         raise MalformedMessageError(f"{_start(msgspec.json.encode(value))} is not an object")
     id_: Json = value.get("id")
+    if isinstance(id_, float) and id_.is_integer():  # languages without whole numbers make these of ours
+        id_ = int(id_)
     is_id = isinstance(id_, int | str) and not isinstance(id_, bool)
     if isinstance(method := value.get("method"), str):
         params = value.get("params")
@@ -75,8 +77,13 @@ def _message(value: Json) -> Message:
         return Request(id_, method, params) if is_id else Notification(method, params)
     if isinstance(id_, str) and _OWN_ID.fullmatch(id_):  # some servers make texts of our numbers
         id_ = int(id_)
-    if isinstance(error := value.get("error"), dict):
+    error = value.get("error")
+    if isinstance(error, dict):
         return _error(error, id_ if is_id else None)
+    if is_id and error is not None and "result" not in value:
+        return _error({"message": error if isinstance(error, str) else _start(msgspec.json.encode(error))}, id_)
+    if is_id and value.keys() <= {"jsonrpc", "id", "error"}:
+        return _unreadable(id_, "it has neither result nor error")
     if "result" in value and is_id:
         if not isinstance(result := value["result"], dict):
             return _unreadable(id_, f"the result {_start(msgspec.json.encode(result))} is not an object")

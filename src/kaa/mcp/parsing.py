@@ -212,13 +212,23 @@ def call_result(value: Mapping[str, Json]) -> CallResult:
     """What a tool answered.
 
     Raises:
-        McpError: it has another shape.
+        McpError: it has another shape. Of several contents, those that cannot be read are named in a text.
     """
     contents = value.get("content", [])
     if not isinstance(contents, list):
         raise McpError(f"the result's `content` is not a list but {_brief(contents)}")
+    parts: list[Part] = []
+    problems: list[McpError] = []
+    for number, one in enumerate(contents, 1):
+        try:
+            parts.append(part(one, f"content {number}"))
+        except McpError as error:
+            problems.append(error)
+            parts.append(TextPart(f"[{error}]"))
+    if problems and len(problems) == len(contents):
+        raise problems[0]
     return CallResult(
-        parts=tuple(part(one, f"content {number}") for number, one in enumerate(contents, 1)),
+        parts=tuple(parts),
         structured=_clean_json(value.get("structuredContent")),
         failed=value.get("isError") is True,
     )

@@ -151,13 +151,15 @@ class Session:
                 answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may end while sending
                 self._waiting[id_] = _Waiting(answer, limit, patience, progress, questions)
                 try:
+                    self._connection.stray = ""
                     await self._connection.send(message, tool)
                     return await answer
                 finally:
                     del self._waiting[id_]
         except TimeoutError:
             await self._give_up(id_, method)
-            raise NoAnswerError(f"no answer to {method} within {patience:g} seconds") from None
+            stray = f"; it sent what is no answer: {one_line(stray)}" if (stray := self._connection.stray) else ""
+            raise NoAnswerError(f"no answer to {method} within {patience:g} seconds{stray}") from None
         except asyncio.CancelledError:
             await self._give_up(id_, method)
             raise
@@ -203,7 +205,12 @@ class Session:
             self._requested(message)
         elif isinstance(message, Notification):
             self._take_notification(message)
+        elif isinstance(message, ErrorResponse) and message.id is None and len(self._waiting) == 1:
+            (only,) = self._waiting.values()  # what else could it be about
+            if not only.answer.done():
+                only.answer.set_exception(_error(message))
         elif message.id is None or (waiting := self._waiting.get(message.id)) is None or waiting.answer.done():
+            self._connection.stray = f"an answer to the request {message.id!r}, which does not wait"
             LOG.debug("mcp: an answer to no request that waits: %r", message.id)
         else:
             self.has_answered = True

@@ -136,6 +136,7 @@ class StdioConnection(Connection):
                 found = messages.decode(line)
             except MalformedMessageError as error:
                 stray += 1
+                self.stray = str(error)
                 LOG.debug("mcp: a line that is no message: %s", error)
                 if stray > _MAX_STRAY_LINES:
                     return f"it printed more than {_MAX_STRAY_LINES:,} lines that are no messages"
