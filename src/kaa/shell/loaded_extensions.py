@@ -144,6 +144,7 @@ class LoadedExtensions:
         self._asker = asker
         self._in_projects: ExtensionsInProjects | None = None
         self.loaded = Extensions(report, options.flags)
+        self._code: dict[ExtensionId, Path] = {}  # from where each was loaded last, or was tried to
         self._fingerprints: dict[ExtensionId, Fingerprint] = {}  # of the user's own, as they were when they were loaded
         self._problems: dict[ExtensionId, str] = {}  # why some are not loaded, which was reported
         self._conflicts: dict[ExtensionId, str] = {}  # the problems that end when another extension is not used
@@ -385,6 +386,8 @@ class LoadedExtensions:
             self._watch = None
         self.stop_loading()
         self.loaded.close()
+        if self._in_projects is not None:
+            self._in_projects.close()
 
     def _is_required(self, name: ExtensionId, settings: Settings) -> bool:
         if name in map(self._at, self._options.extensions):
@@ -523,6 +526,7 @@ class LoadedExtensions:
         self._fingerprints[extension] = fingerprint(
             Path(extension.path)
         )  # before: a change during the load is a change
+        self._code[extension] = code
         find = partial(extension_at, extension, self._process_host, self._home.cache, code)
         loading = Loading(self.loaded, extension, find, _LOAD_SECONDS)
         try:
@@ -548,6 +552,8 @@ class LoadedExtensions:
                 await self.loaded.replace(scope, beside)
             else:
                 self.loaded.admit(scope, beside)
+            if self._in_projects is not None:
+                self._in_projects.note_loaded(loading.extension, self._code[loading.extension])
         finally:
             self._load_ends[loading.extension] = time.time()
             if loading in self._slow:

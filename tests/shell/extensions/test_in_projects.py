@@ -1,5 +1,6 @@
 """The user's extensions in projects are loaded as the user approved them, from copies."""
 
+import fcntl
 import json
 import os
 import re
@@ -15,8 +16,10 @@ from kaa.host.programs import note_writable
 from kaa.shell.conversation import Conversation
 from kaa.shell.extensions import in_projects
 from kaa.shell.extensions.in_projects import ExtensionsInProjects
+from kaa.shell.extensions.project_copies import copy_of, let_go
 from kaa.shell.home import Home
 from kaa.shell.options import HostOptions
+from kaa.shell.trust.configuration import ConfigurationFile
 from kaa.workspace.places import Places
 from tests.support.extension_ids import named
 from tests.support.loops import in_loop
@@ -401,6 +404,74 @@ def test_a_change_that_another_kaa_lets_commands_make_is_not_loaded(stage: Stage
         return await _commands(conversation)
 
     assert stage.play(scene) == {"one"}
+
+
+def test_of_many_copies_the_two_that_were_used_last_stay(stage: Stage, tmp_path: Path) -> None:
+    extension = tmp_path / "hello"
+    extension.mkdir()
+    (extension / "__init__.py").write_text(_EXTENSION)
+    _link(stage, extension)
+
+    for name in ("one", "first", "second", "two", "first"):
+        _write(extension, name)
+        stage.play(_commands)
+
+    assert _copied(stage) == {"first", "two"}
+
+
+def test_a_copy_that_is_loaded_stays_however_many_come_after_it(stage: Stage, tmp_path: Path) -> None:
+    extension = tmp_path / "hello"
+    extension.mkdir()
+    (extension / "__init__.py").write_text(_LATE)
+    _write(extension, "one")
+    _link(stage, extension)
+    origin, copies = str(stage.home / "extensions" / "hello"), stage.home / "project-extensions"
+
+    async def scene(conversation: Conversation) -> set[str]:
+        for name in ("first", "second", "third"):  # other kaa that are started and ended meanwhile
+            let_go(copy_of("hello", [_file(name)], origin, Home(stage.home)))
+        (extension / "__init__.py").write_text("raise ValueError")
+        for name in ("fourth", "fifth", "sixth"):
+            _write(extension, name)
+            assert "previous version stays loaded" in str(await conversation.submit("/reload"))
+        assert _copied(stage) == {"one", "fifth", "sixth"}
+        (extension / "__init__.py").write_text(_LATE)
+        for name in ("seventh", "eighth"):
+            _write(extension, name)
+            await conversation.submit("/reload")
+        return await _commands(conversation)
+
+    assert stage.play(scene) == {"one"}
+    assert _copied(stage) == {"seventh", "eighth"}
+    assert not [copy for copy in copies.iterdir() if copy.name.startswith(".")]
+
+
+def test_a_copy_that_another_process_holds_stays(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    first = copy_of("hello", [_file("one")], "/origin", home)
+    let_go(first)
+    held = os.open(first.parent, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_SH)
+
+    for name in ("two", "three", "four"):
+        let_go(copy_of("hello", [_file(name)], "/origin", home))
+    let_go(copy_of("hello", [_file("one")], "/elsewhere", home))
+
+    assert first.is_dir()
+    assert len(list((home.path / "project-extensions").iterdir())) == 4
+    os.close(held)
+    let_go(copy_of("hello", [_file("five")], "/origin", home))
+    assert not first.exists()
+
+
+def _file(name: str) -> ConfigurationFile:
+    return ConfigurationFile("hello/more.py", "file", f"NAME = {name!r}\n".encode())
+
+
+def _copied(stage: Stage) -> set[str]:
+    """What the copies say that there are."""
+    copies = stage.home.rglob("project-extensions/*/hello/more.py")
+    return {copy.read_text().removeprefix("NAME = '").removesuffix("'\n") for copy in copies}
 
 
 def test_one_that_looks_for_its_own_place_is_told_of_once(stage: Stage, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -29,7 +30,7 @@ from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.host.programs import written
 from kaa.host.regular_files import read_open, regular, size_of
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.project_copies import copy_of
+from kaa.shell.extensions.project_copies import copy_of, let_go
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration, TrustError
 from kaa.shell.trust.store import Changed, Trusted, TrustStore
@@ -73,6 +74,23 @@ class ExtensionsInProjects:
         self._report = report
         self._given: dict[ExtensionId, str] = {}  # digests of what was loaded first; empty for what was no copy
         self._asking = asyncio.Lock()
+        self._loaded: dict[ExtensionId, Path] = {}  # copies
+        self._tried: dict[ExtensionId, set[Path]] = {}  # copies that were made since then
+
+    def note_loaded(self, extension: ExtensionId, code: Path) -> None:
+        """Note from where an extension is loaded now: other copies of it are not needed any more."""
+        former = self._loaded.pop(extension, None)
+        copies = {*self._tried.pop(extension, ()), *filter(None, (former,))}
+        used = next((copy for copy in copies if code.is_relative_to(copy)), None)
+        if used is not None:
+            self._loaded[extension] = used
+        for copy in copies - {used}:
+            let_go(copy)
+
+    def close(self) -> None:
+        """Need no copies any more."""
+        for copy in {*self._loaded.values(), *chain.from_iterable(self._tried.values())}:
+            let_go(copy)
 
     async def source(self, extension: ExtensionId, *, is_given: bool, may_ask: bool) -> Path:
         """Return the file or folder from which an extension is loaded: its own, or that of a copy.
@@ -85,6 +103,8 @@ class ExtensionsInProjects:
         Raises:
             ExtensionError: it must not be loaded as it is.
         """
+        for copy in self._tried.pop(extension, set()) - {self._loaded.get(extension)}:  # it was not loaded
+            let_go(copy)
         path = Path(extension.path)
         project = self._unheld(path) if is_given else self._project_of(path)
         if is_given and not project and not self._is_held_here(path):  # another kaa may let its commands write it
@@ -106,7 +126,7 @@ class ExtensionsInProjects:
         try:
             files = await asyncio.to_thread(lambda: tuple(_files(whole, self._is_written, _MOST)))
             approved = ProjectConfiguration(f"extension {path}", files)
-            make_copy = partial(copy_of, whole.name, files, str(whole), self._home)
+            make_copy = partial(self._copy, extension, whole, files)
             if is_given:
                 if self._given.setdefault(extension, approved.digest) != approved.digest:
                     raise ExtensionError(_refusal(extension, project, "Start kaa again with the changed one"))
@@ -133,9 +153,14 @@ class ExtensionsInProjects:
             return path
         whole = path.parent if package(path) is not None else path
         files = tuple(_files(whole, self._is_written, _MOST))
-        copy = copy_of(whole.name, files, str(whole), self._home)
+        copy = self._copy(extension, whole, files)
         self._tell_of_copy(extension, files, copy)
         return copy / path.relative_to(whole)
+
+    def _copy(self, extension: ExtensionId, whole: Path, files: Sequence[ConfigurationFile]) -> Path:
+        copy = copy_of(whole.name, files, str(whole), self._home)
+        self._tried.setdefault(extension, set()).add(copy)
+        return copy
 
     def _tell_of_copy(self, extension: ExtensionId, files: Sequence[ConfigurationFile], copy: Path) -> None:
         """Say once that an extension which looks for files by its own place finds those of its copy."""
