@@ -59,15 +59,14 @@ def test_a_yes_counts_when_the_servers_that_it_permits_were_on_the_screen() -> N
     dialog.key(Key("y", "y"))
     unread = list(answers)
     urged = "\n".join(visible(dialog.render(80)))
-    while "server8 runs" not in (shown := "\n".join(visible(dialog.render(80)))):
-        dialog.key(Key("pageDown"))
-    dialog.key(Key("pageDown"))
-    dialog.render(80)
+    for _ in range(9):  # more pages than it has
+        dialog.key(Key("pagedown"))
+        shown = "\n".join(visible(dialog.render(80)))
     dialog.key(Key("y", "y"))
 
     assert "“Yes, until it changes” also permits these MCP servers of the project:" in first
     assert "server0 runs: uvx mcp-0" in first
-    assert "It can read the project." in shown
+    assert "server8 runs: uvx mcp-8" in shown
     assert unread == []
     assert "No answer yet" in urged
     assert answers == [TrustDecision("stored")]
