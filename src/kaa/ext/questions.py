@@ -107,9 +107,14 @@ class Declined(_Answer, tag="declined", frozen=True):
 
 
 class TrustDecision(_Answer, tag="trustDecision", frozen=True):
-    """What the person decided about the project. `no` and `stored` are kept; `yes` holds for this run."""
+    """What the person decided about the project. `no` and `stored` are kept; `yes` holds for this run.
+
+    Attributes:
+        registries: commands may reach the package registries until kaa ends, too; only if that was offered.
+    """
 
     choice: TrustAnswer
+    registries: bool = False
 
 
 Answer: TypeAlias = ApprovalAnswer | Confirmed | Chosen | Entered | Filled | Declined | TrustDecision | Dismissed
@@ -432,6 +437,7 @@ class Trust(Question[TrustDecision], tag="trust", frozen=True):
         is_trusted: the person trusts all of it as it is; the question is whether to end that.
         status: what was decided before, in a sentence; only where the person asks for it.
         servers: the MCP servers that the answer `stored` approves, too, each in lines.
+        manifests: files of package managers; if there are some, the answer can permit the package registries.
     """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (TrustDecision,)
@@ -447,6 +453,7 @@ class Trust(Question[TrustDecision], tag="trust", frozen=True):
     is_trusted: bool = False
     status: str = ""
     servers: tuple[tuple[str, ...], ...] = ()
+    manifests: tuple[str, ...] = ()
 
 
 AnyQuestion: TypeAlias = Approval | Confirmation | Choice | TextInput | Editing | Form | OpenUrl | Trust

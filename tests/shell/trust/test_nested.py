@@ -30,8 +30,8 @@ NESTED = "/project/web/AGENTS.md"
 class Answering(Asker):
     """Answers questions about trust, and keeps them."""
 
-    def __init__(self, choice: TrustAnswer = "stored") -> None:
-        self._choice = choice
+    def __init__(self, choice: TrustAnswer = "stored", *, registries: bool = False) -> None:
+        self._decision = TrustDecision(choice, registries)
         self.asked: list[Trust] = []
 
     @property
@@ -41,7 +41,7 @@ class Answering(Asker):
     async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
         assert isinstance(question, Trust)
         self.asked.append(question)
-        return cast("AnswerT", TrustDecision(self._choice))
+        return cast("AnswerT", self._decision)
 
 
 @pytest.fixture

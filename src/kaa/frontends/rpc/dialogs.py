@@ -186,6 +186,8 @@ def question_text(question: AnyQuestion) -> str:
             if question.servers:
                 lines = (line for server in question.servers for line in server)
                 shown += ["A yes until it changes also permits these MCP servers:", *map(one_line, lines)]
+            if question.manifests:
+                shown.append(f"Installing packages ({', '.join(question.manifests)}) needs the package registries.")
             for text in () if question.was_trusted else question.texts:
                 shown += [f"{one_line(text.path)}:", *_quoted(text.text)]
             for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
@@ -300,13 +302,17 @@ def _labelled(question: AnyQuestion) -> Mapping[str, Answer]:
                 "Revoke trust, ask again": TrustDecision("forget"),
                 "Revoke trust, do not ask again": TrustDecision("no"),
             }
-        case Trust():
-            return {
+        case Trust(manifests=manifests):
+            answers: dict[str, Answer] = {
                 "Do not trust it this time": Dismissed(),
                 "Do not trust it, do not ask again": TrustDecision("no"),
                 "Trust it this time": TrustDecision("yes"),
                 "Trust it until it changes": TrustDecision("stored"),
             }
+            if manifests:
+                both = "Trust it until it changes, permit the package registries for the session"
+                answers[both] = TrustDecision("stored", registries=True)
+            return answers
         case Choice(options=options):
             return {option: Chosen(option) for option in options}
         case _:

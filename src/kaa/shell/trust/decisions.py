@@ -77,7 +77,7 @@ class TrustDecisions:
                 if isinstance(store.state(configuration), Undecided | Changed):
                     configuration = await self._with_nested(workspace)
                 if isinstance(state := store.state(configuration), Undecided | Changed):
-                    answer = await self._ask(_question(configuration, state), configuration, asker)
+                    answer = await self._ask(_question(configuration, state), configuration, workspace, asker)
                     self._is_declined = answer is None
         if configuration.digest == self._trusted_digest:
             return "yes", configuration
@@ -98,7 +98,7 @@ class TrustDecisions:
             return f"This project cannot be trusted: {state.reason}."
         status = self._status(configuration, state, store.since(configuration))
         try:
-            answer = await self._ask(_question(configuration, state, status), configuration, asker)
+            answer = await self._ask(_question(configuration, state, status), configuration, workspace, asker)
         except NobodyToAskError as error:
             return "\n".join([status, *_named(configuration), str(error)])
         self._is_declined = True  # the person knows of it
@@ -122,13 +122,21 @@ class TrustDecisions:
                 return f"You have declined trust{when}; kaa does not ask at the start."
         return "Nothing is decided about these files: kaa does not trust them."
 
-    async def _ask(self, question: Trust, configuration: ProjectConfiguration, asker: Asker) -> TrustAnswer | None:
+    async def _ask(
+        self, question: Trust, configuration: ProjectConfiguration, workspace: Workspace, asker: Asker
+    ) -> TrustAnswer | None:
         """Ask, and keep the answer. None: the person decides nothing."""
+        from kaa.shell.trust.registries import manifests_in, permit_registries  # lazy: projects are seldom asked about
+
         servers = None if question.is_trusted else self._servers(configuration)
         shown = await servers.find() if servers is not None and asker.can_ask else ()
-        answer = await asker.ask(msgspec.structs.replace(question, servers=tuple(one.lines for one in shown)))
+        manifests = () if question.is_trusted else await manifests_in(workspace, self._home)
+        lines = tuple(one.lines for one in shown)
+        answer = await asker.ask(msgspec.structs.replace(question, servers=lines, manifests=manifests))
         if not isinstance(answer, TrustDecision):
             return None
+        if answer.registries and manifests:
+            permit_registries(workspace)
         store = TrustStore(self._home)
         match answer.choice:
             case "stored":

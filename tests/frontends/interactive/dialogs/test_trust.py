@@ -61,7 +61,8 @@ def test_a_yes_counts_when_the_servers_that_it_permits_were_on_the_screen() -> N
     urged = "\n".join(visible(dialog.render(80)))
     for _ in range(9):  # more pages than it has
         dialog.key(Key("pagedown"))
-        shown = "\n".join(visible(dialog.render(80)))
+        dialog.render(80)
+    shown = "\n".join(visible(dialog.render(80)))
     dialog.key(Key("y", "y"))
 
     assert "“Yes, until it changes” also permits these MCP servers of the project:" in first
@@ -70,6 +71,18 @@ def test_a_yes_counts_when_the_servers_that_it_permits_were_on_the_screen() -> N
     assert unread == []
     assert "No answer yet" in urged
     assert answers == [TrustDecision("stored")]
+
+
+def test_registries_are_permitted_with_trust_where_a_file_shows_a_need() -> None:
+    dialog, answers, text = ask(Trust("Trust?", "/project", UNDECIDED.uses, manifests=("package.json",)))
+    dialog.key(Key("p", "p"))
+    other, without, _ = ask(UNDECIDED)
+    other.key(Key("p", "p"))
+
+    assert "The project has package.json." in text
+    assert "Yes, until it changes, and package registries for the session (p)" in text
+    assert answers == [TrustDecision("stored", registries=True)]
+    assert without == []
 
 
 def test_enter_and_escape_trust_nothing() -> None:

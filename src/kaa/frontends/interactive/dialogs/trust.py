@@ -17,6 +17,10 @@ _OTHERWISE = (
     " approvals apply either way."
 )
 _SERVERS = "“Yes, until it changes” also permits these MCP servers of the project:"
+_REGISTRIES = (
+    "The project has {}. An installation in the sandbox needs the public package registries (/net lists them): the last"
+    " answer permits them until you leave kaa, otherwise kaa asks then."
+)
 
 
 class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
@@ -54,19 +58,30 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
                 DialogChoice("o", "Yes, this time", decide("yes")),
                 DialogChoice("y", "Yes, until it changes", self._trust_it),
             ]
+            if self._question.manifests:
+                choices.append(
+                    DialogChoice(
+                        "p",
+                        "Yes, until it changes, and package registries for the session",
+                        lambda: self._trust_it(registries=True),
+                    )
+                )
         return DialogChoices(self._context, choices, on_cancel=leave)
 
-    def _trust_it(self) -> None:
+    def _trust_it(self, *, registries: bool = False) -> None:
         if self.lines_seen < self._end_of_servers:
             self.insist("No answer yet, read on to the end of the MCP servers")
         else:
-            self._answer(TrustDecision("stored"))
+            self._answer(TrustDecision("stored", registries))
 
     def _explanation(self, width: int) -> list[str]:
         lines = self._said(self._question.root, "accent", width)
         for part in (*self._state(width), *self._servers(width)):
             lines += part
         self._end_of_servers = len(lines) if self._question.servers else 0
+        if self._question.manifests:
+            found = " and ".join(self._question.manifests)
+            lines += self._said(_REGISTRIES.format(found), "text", width)
         lines += self._said(_OTHERWISE, "muted", width)
         for part in self._long(width):
             lines += part
