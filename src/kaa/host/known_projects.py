@@ -97,7 +97,13 @@ def projects_now(environ: Mapping[str, str], project: str, *, added: bool = Fals
     cache, projects = cache_directory(environ, home, project), list_of_projects(environ, home)
     noted = (projects, list_of_added(projects)) if added else (projects,)
     changed = tuple(map(last_change, (caches_of_projects(cache), *noted)))
-    return _listed(cache, noted, changed, os.path.realpath(home))
+    return _listed(cache, noted, changed, _real(home))
+
+
+@functools.lru_cache(maxsize=4)
+def _real(home: str) -> str:
+    """The real path of the user's home, which no command can exchange."""
+    return os.path.realpath(home)
 
 
 @functools.lru_cache(maxsize=8)

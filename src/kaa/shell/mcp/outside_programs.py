@@ -3,6 +3,7 @@
 Most people start a server so that they develop: from an environment of its own that imports the code of the project.
 """
 
+import functools
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -233,12 +234,17 @@ class _Programs:
 
     def _named(self, name: str) -> Iterator[str]:
         """Programs of a name on the PATH, and packages of Node that are installed beside them."""
-        for entry in self._entries:
-            if is_program(path := os.path.join(entry, name)):
+        for entry, packages in self._entries_and_packages:
+            if is_program(path := f"{entry}/{name}"):
                 yield path
-            package = os.path.join(os.path.dirname(entry), "lib/node_modules", name)
-            if os.path.isfile(manifest := os.path.join(package, "package.json")):
+            if packages and os.path.isfile(manifest := f"{packages}/{name}/package.json"):
                 yield manifest
+
+    @functools.cached_property
+    def _entries_and_packages(self) -> list[tuple[str, str]]:
+        """The entries of the PATH, each with the folder of the packages of Node beside it if there is one."""
+        beside = ((entry, os.path.join(os.path.dirname(entry), "lib/node_modules")) for entry in self._entries)
+        return [(entry, packages if os.path.isdir(packages) else "") for entry, packages in beside]
 
     def _leading(self, path: str) -> Iterator[str]:
         """What commands can write of what a path leads to, or what the program there loads."""
