@@ -1,4 +1,4 @@
-"""Ten configured MCP servers change nothing of a start: none is started or asked, and the request hardly grows."""
+"""Configured MCP servers change nothing of a start: none is started or asked, and the request hardly grows."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from tests.support.mcp_http import McpHttpServer
 from tests.support.mcp_server import ScriptedServer, echo_tool
 from tests.support.model_server import ModelServer, call, say
 
-_PROGRAMS = 9
+_PROGRAMS = 2
 _TOOLS = [echo_tool(f"find_{number:02}", description="Looks for records. " * 20) for number in range(20)]
 _LINE_CHARACTERS = 120
 
@@ -44,7 +44,7 @@ def remote() -> Iterator[McpHttpServer]:
 
 @pytest.fixture(scope="module", autouse=True)
 def known(kaa: Kaa, remote: McpHttpServer) -> None:
-    """Ten servers that kaa has listed before."""
+    """Servers that kaa has listed before."""
     folder = kaa.home.parent / "server"
     folder.mkdir()
     (folder / "server.py").write_text(Path(mcp_server.__file__).read_text())

@@ -276,7 +276,7 @@ class TestADirectoryExchangedAllTheTime:
                 target = Target(name, str(link.parent / name), writes=True)
                 with suppress(OSError):
                     given.append(await use(PermittedWorkspace(workspace.unconfined(), target), name))
-                if number >= 600 and given:
+                if number >= 200 and given:
                     break
             return given
 

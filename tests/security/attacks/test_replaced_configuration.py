@@ -33,21 +33,18 @@ def program(seat: Seat, canary: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "git config core.fsmonitor {program}",
-        'printf "[core]\\n\\tfsmonitor = {program}\\n" >> .git/config',
-        "git config --file mine core.fsmonitor {program}; mv mine .git/config",
-    ],
+_CHANGES = (
+    "git config core.fsmonitor {program}",
+    'printf "[core]\\n\\tfsmonitor = {program}\\n" >> .git/config',
+    "git config --file mine core.fsmonitor {program}; mv mine .git/config",
 )
+
+
 @pytest.mark.parametrize("together", [False, True], ids=["between two calls", "while a command runs"])
-def test_the_user_s_next_git_command_executes_nothing(
-    seat: Seat, program: Path, canary: Path, change: str, together: bool
-) -> None:
+def test_the_user_s_next_git_command_executes_nothing(seat: Seat, program: Path, canary: Path, together: bool) -> None:
     stage = call("bash", command="git add a")
     wait = "touch ready; until test -e go; do sleep 0.01; done; " if together else ""
-    attack = call("bash", command=wait + change.format(program=program))
+    attack = call("bash", command=wait + "; ".join(_CHANGES).format(program=program))
 
     with seat.start(
         "--plain",

@@ -4,7 +4,7 @@ The canary is the file: it stays as it was, and the model learns that and why.
 """
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -37,25 +37,35 @@ def _git(kaa: Kaa, *arguments: str) -> str:
 
 def _told(kaa: Kaa, command: str, *flags: str) -> tuple[list[str], Finished]:
     """The sandbox's lines in the result that the model gets, and how kaa ended."""
-    with ModelServer([call("bash", command=command), say("Done.")]) as server:
+    (lines,), finished = _told_of_each(kaa, [command], *flags)
+    return lines, finished
+
+
+def _told_of_each(kaa: Kaa, commands: Sequence[str], *flags: str) -> tuple[list[list[str]], Finished]:
+    """The sandbox's lines in the results of commands in one conversation, and how kaa ended."""
+    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
         kaa.use(server, "openai-completions")
         finished = kaa.run(*flags, "-p", "work")
-        (result,) = (message for message in server.requests[-1].json["messages"] if message["role"] == "tool")
-    return [line for line in str(result["content"]).splitlines() if line.startswith("[sandbox] ")], finished
+        results = [message for message in server.requests[-1].json["messages"] if message["role"] == "tool"]
+    texts = (str(result["content"]) for result in results)
+    return [[line for line in text.splitlines() if line.startswith("[sandbox] ")] for text in texts], finished
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["echo 1 > .envrc || true", "echo 1 > .envrc; echo done", "echo 1 2>&1 | tee .envrc | tail -1", "rm .envrc; true"],
-)
-def test_a_blocked_write_is_told_although_the_command_ended_well(kaa: Kaa, command: str) -> None:
-    lines, finished = _told(kaa, command)
+def test_a_blocked_write_is_told_although_the_command_ended_well(kaa: Kaa) -> None:
+    commands = (
+        "echo 1 > .envrc || true",
+        "echo 1 > .envrc; echo done",
+        "echo 1 2>&1 | tee .envrc | tail -1",
+        "rm .envrc; true",
+    )
+    told, finished = _told_of_each(kaa, commands)
 
-    assert lines == [
+    line = (
         f"[sandbox] Writing {kaa.project}/.envrc is blocked: other programs execute or obey it."
         " (The tools write and edit ask the user about it.)"
-    ]
-    assert finished.code == 0  # information: the command itself ended well
+    )
+    assert told == [[line]] * len(commands)
+    assert finished.code == 0  # information: the commands themselves ended well
     assert (kaa.project / ".envrc").read_text() == "canary\n"
 
 
@@ -70,11 +80,12 @@ def test_a_commit_that_did_not_happen_is_told(kaa: Kaa) -> None:
     assert _git(kaa, "log", "--format=%s") == "first\n"
 
 
-@pytest.mark.parametrize("command", ["sed -i s/canary/x/ .envrc", "echo >new; mv new .envrc", "echo 1 > .envrc"])
-def test_the_file_that_could_not_be_replaced_is_named(kaa: Kaa, command: str) -> None:
-    (line,), finished = _told(kaa, command)
+def test_the_file_that_could_not_be_replaced_is_named(kaa: Kaa) -> None:
+    commands = ("sed -i s/canary/x/ .envrc", "echo >new; mv new .envrc", "echo 1 > .envrc")
+    told, finished = _told_of_each(kaa, commands)
 
-    assert line.startswith(f"[sandbox] Writing {kaa.project}/.envrc is blocked")
+    for (line,), command in zip(told, commands, strict=True):
+        assert line.startswith(f"[sandbox] Writing {kaa.project}/.envrc is blocked"), command
     assert finished.code != 0
     assert (kaa.project / ".envrc").read_text() == "canary\n"
 

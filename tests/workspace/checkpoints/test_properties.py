@@ -218,7 +218,7 @@ def _files(tree: Tree) -> Tree:
     return {path: text for path, text in tree.items() if text != "/"}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=_STEPS, interference=st.one_of(st.just([]), _DEEDS), first=st.integers(0, 4))
 @example(
     steps=[Step((), [Deed("write", "d/x", "")]), Step([Deed("write", "d/y", "")], [Deed("write", "d", "")])],
@@ -259,7 +259,7 @@ def _flat_deeds(text: str) -> st.SearchStrategy[list[Deed]]:
 _FLAT_STEPS = st.lists(st.builds(Step, _flat_deeds("mno"), _flat_deeds("123")), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     turns=st.lists(_FLAT_STEPS, min_size=1, max_size=3),
     interference=_flat_deeds("mno"),
