@@ -201,30 +201,27 @@ class TestDeveloping:
             "first found kept-first",
         ]
 
-    @pytest.mark.parametrize(
-        "more",
-        [
-            {"env": {"TOKEN": "x"}},
-            {"permissions": {"project": "read", "hosts": ["example.com"]}},
-            {"permissions": {"project": "write"}},
-            {"args": ["server.py", "/usr/share"]},
-        ],
-        ids=["variable", "host", "write", "elsewhere"],
-    )
-    def test_one_that_can_do_more_needs_an_approval_after_each_edit(self, kaa: Kaa, more: dict[str, object]) -> None:
+    def test_one_that_can_do_more_needs_an_approval_after_each_edit(self, kaa: Kaa) -> None:
         script = kaa.project / "server.py"
         script.write_text(_SMALL_SERVER.replace("VERSION", "first"))
-        entry = {"command": "python3", "args": ["server.py"]} | more
-        (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"ours": entry}}))
+        more: dict[str, dict[str, object]] = {
+            "variable": {"env": {"TOKEN": "x"}},
+            "host": {"permissions": {"project": "read", "hosts": ["example.com"]}},
+            "write": {"permissions": {"project": "write"}},
+            "elsewhere": {"args": ["server.py", "/usr/share"]},
+        }
+        servers = {name: {"command": "python3", "args": ["server.py"]} | each for name, each in more.items()}
+        (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
 
-        assert kaa.run("mcp", "approve", "ours", "--yes").code == 0
-        first = kaa.run("mcp", "test", "ours")
+        assert [kaa.run("mcp", "approve", name, "--yes").code for name in servers] == [0] * len(servers)
+        first = kaa.run("mcp", "test")
         script.write_text(_SMALL_SERVER.replace("VERSION", "second"))
-        changed = kaa.run("mcp", "test", "ours")
+        changed = kaa.run("mcp", "test")
 
-        assert "ours works: first 1" in first.out
+        assert [name for name in servers if f"{name} works: first 1" not in first.out] == []
         assert changed.code == 1
-        assert "changed since you approved it" in changed.out
+        assert " works: " not in changed.out
+        assert changed.out.count("changed since you approved it") == len(servers)
 
 
 class TestTesting:

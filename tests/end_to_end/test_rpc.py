@@ -29,6 +29,34 @@ def server(kaa: Kaa) -> Iterator[ModelServer]:
         yield server
 
 
+class Shared:
+    """A process for cases that need a session of their own and nothing else. Commands are approved."""
+
+    def __init__(self, kaa: Kaa, server: ModelServer, client: RpcClient) -> None:
+        self.kaa = kaa
+        self.server = server
+        self._client = client
+
+    def client(self) -> RpcClient:
+        """The client, in a new session; what earlier cases left is gone."""
+        (self.kaa.project / "go").unlink(missing_ok=True)
+        self._client.data("new_session")
+        self._client.seen.clear()
+        return self._client
+
+
+@pytest.fixture(scope="module")
+def shared(tier: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    if tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")
+    kaa = Kaa(tmp_path_factory.mktemp("shared"))
+    kaa.settings(sandbox={"mode": "full-access"})
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        with rpc(kaa, "--approvals", "auto") as client:
+            yield Shared(kaa, server, client)
+
+
 def texts(client: RpcClient) -> list[str]:
     """What the model said, as it grew."""
     updates = (line["assistantMessageEvent"] for line in client.seen if line.get("type") == "message_update")
@@ -60,9 +88,9 @@ def test_a_prompt_is_answered_with_events(kaa: Kaa, server: ModelServer) -> None
     assert next(line for line in client.seen if line["type"] == "turn_end")["toolResults"] == []
 
 
-def test_the_state_names_model_session_and_queues(kaa: Kaa, server: ModelServer) -> None:
-    with rpc(kaa) as client:
-        state = client.data("get_state")
+def test_the_state_names_model_session_and_queues(shared: Shared) -> None:
+    client = shared.client()
+    state = client.data("get_state")
 
     assert state["model"]["provider"] == "test"
     assert state["isStreaming"] is False
@@ -71,64 +99,64 @@ def test_the_state_names_model_session_and_queues(kaa: Kaa, server: ModelServer)
     assert state["autoCompactionEnabled"] is True
 
 
-def test_steering_and_follow_ups_reach_the_model(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command=_UNTIL_GO), say("One."), say("Two.")])
+def test_steering_and_follow_ups_reach_the_model(shared: Shared) -> None:
+    client = shared.client()
+    shared.server.begin([call("bash", command=_UNTIL_GO), say("One."), say("Two.")])
 
-    with rpc(kaa, "--approvals", "auto") as client:
-        client.data("prompt", message="go")
-        client.event("tool_execution_start")
-        assert "streamingBehavior" in client.error("prompt", message="and this?")
-        assert client.data("steer", message="faster") == {"disposition": "queued"}
-        assert client.data("prompt", message="then stop", streamingBehavior="followUp") == {"disposition": "queued"}
-        assert client.data("get_state")["pendingMessageCount"] == 2
-        (kaa.project / "go").touch()
-        client.event("agent_settled")
+    client.data("prompt", message="go")
+    client.event("tool_execution_start")
+    assert "streamingBehavior" in client.error("prompt", message="and this?")
+    assert client.data("steer", message="faster") == {"disposition": "queued"}
+    assert client.data("prompt", message="then stop", streamingBehavior="followUp") == {"disposition": "queued"}
+    assert client.data("get_state")["pendingMessageCount"] == 2
+    (shared.kaa.project / "go").touch()
+    client.event("agent_settled")
 
-    said = [text for who, text in conversation(server.requests[-1]) if who == "user"]
+    said = [text for who, text in conversation(shared.server.requests[-1]) if who == "user"]
     assert said == ["go", "faster", "then stop"]
 
 
-def test_messages_that_wait_can_be_taken_back(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command=_UNTIL_GO), say("Done.")])
+def test_messages_that_wait_can_be_taken_back(shared: Shared) -> None:
+    client = shared.client()
+    shared.server.begin([call("bash", command=_UNTIL_GO), say("Done.")])
 
-    with rpc(kaa, "--approvals", "auto") as client:
-        client.data("prompt", message="go")
-        client.event("tool_execution_start")
-        client.data("steer", message="one")
-        client.data("follow_up", message="two")
-        assert client.data("clear_queue") == {"steering": ["one"], "followUp": ["two"]}
-        (kaa.project / "go").touch()
-        client.event("agent_settled")
+    client.data("prompt", message="go")
+    client.event("tool_execution_start")
+    client.data("steer", message="one")
+    client.data("follow_up", message="two")
+    assert client.data("clear_queue") == {"steering": ["one"], "followUp": ["two"]}
+    (shared.kaa.project / "go").touch()
+    client.event("agent_settled")
 
 
-def test_abort_ends_the_run(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command="sleep 60")])
+def test_abort_ends_the_run(shared: Shared) -> None:
+    client = shared.client()
+    shared.server.begin([call("bash", command="sleep 60")])
 
-    with rpc(kaa, "--approvals", "auto") as client:
-        client.data("prompt", message="go")
-        client.event("tool_execution_start")
-        client.send({"type": "abort"})
-        turn, end, settled = (client.event(kind) for kind in ("turn_end", "agent_end", "agent_settled"))
+    client.data("prompt", message="go")
+    client.event("tool_execution_start")
+    client.send({"type": "abort"})
+    turn, end, settled = (client.event(kind) for kind in ("turn_end", "agent_end", "agent_settled"))
 
     assert [result["toolName"] for result in turn["toolResults"]] == ["bash"]
     assert end["reason"] == "aborted"
     assert settled["aborted"] is True
 
 
-def test_abort_answers_when_all_has_ended_and_keeps_what_waits(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command="sleep 60"), say("Done."), say("Done.")])
+def test_abort_answers_when_all_has_ended_and_keeps_what_waits(shared: Shared) -> None:
+    client = shared.client()
+    shared.server.begin([call("bash", command="sleep 60"), say("Done."), say("Done.")])
 
-    with rpc(kaa, "--approvals", "auto") as client:
-        client.data("prompt", message="go")
-        client.event("tool_execution_start")
-        client.data("steer", message="faster")
-        client.data("follow_up", message="later")
-        client.data("abort")
-        settled = [line["type"] for line in client.seen].count("agent_settled")
-        waiting = client.data("get_state")["pendingMessageCount"]
-        client.prompt("again")
+    client.data("prompt", message="go")
+    client.event("tool_execution_start")
+    client.data("steer", message="faster")
+    client.data("follow_up", message="later")
+    client.data("abort")
+    settled = [line["type"] for line in client.seen].count("agent_settled")
+    waiting = client.data("get_state")["pendingMessageCount"]
+    client.prompt("again")
 
-    said = [text for who, text in conversation(server.requests[-1]) if who == "user"]
+    said = [text for who, text in conversation(shared.server.requests[-1]) if who == "user"]
     assert (settled, waiting) == (1, 2)
     assert sorted(said) == ["again", "faster", "go", "later"]
 
@@ -152,15 +180,15 @@ def test_abort_retry_stops_nothing_but_a_retry(kaa: Kaa, server: ModelServer) ->
     assert (first["reason"], second["reason"]) == ("done", "aborted")
 
 
-def test_events_have_the_fields_that_clients_of_pi_read(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command="echo one; sleep 0.5; echo two"), say("Hel", "lo.")])
+def test_events_have_the_fields_that_clients_of_pi_read(shared: Shared) -> None:
+    client = shared.client()
+    shared.server.begin([call("bash", command="echo one; sleep 0.5; echo two"), say("Hel", "lo.")])
 
-    with rpc(kaa, "--approvals", "auto") as client:
-        client.prompt("go")
-        ran = client.ask("bash", command="echo three")
-        client.data("set_session_name", name="a name")
-        client.data("set_session_name", name="")
-        stats = client.data("get_session_stats")
+    client.prompt("go")
+    ran = client.ask("bash", command="echo three")
+    client.data("set_session_name", name="a name")
+    client.data("set_session_name", name="")
+    stats = client.data("get_session_stats")
 
     updates = [line for line in client.seen if line["type"] == "message_update"]
     changes = [line["assistantMessageEvent"] for line in updates]
@@ -188,29 +216,29 @@ def test_commands_say_where_they_come_from(kaa: Kaa, server: ModelServer) -> Non
     assert commands["undo"]["sourceInfo"]["path"] == "builtin:undo"
 
 
-def test_a_run_is_settled_once_and_commands_that_run_nothing_are_not(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command="sleep 60"), say("Done.")])
+def test_a_run_is_settled_once_and_commands_that_run_nothing_are_not(shared: Shared) -> None:
+    client = shared.client()
+    shared.server.begin([call("bash", command="sleep 60"), say("Done.")])
 
-    with rpc(kaa, "--approvals", "auto") as client:
-        client.data("prompt", message="go")
-        client.event("tool_execution_start")
-        client.data("abort")
-        client.data("prompt", message="/cost")
-        client.error("prompt", message="/redo now")
-        client.prompt("again")
-        client.data("get_state")
+    client.data("prompt", message="go")
+    client.event("tool_execution_start")
+    client.data("abort")
+    client.data("prompt", message="/cost")
+    client.error("prompt", message="/redo now")
+    client.prompt("again")
+    client.data("get_state")
 
     settled = [line["aborted"] for line in client.seen if line["type"] == "agent_settled"]
     assert settled == [True, False]
 
 
-def test_every_new_entry_of_the_session_is_reported(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command="true"), say("Done.")])
+def test_every_new_entry_of_the_session_is_reported(shared: Shared) -> None:
+    client = shared.client()
+    shared.server.begin([call("bash", command="true"), say("Done.")])
 
-    with rpc(kaa, "--approvals", "auto") as client:
-        client.prompt("go")
-        client.data("set_session_name", name="a name")
-        entries = client.data("get_entries")["entries"]
+    client.prompt("go")
+    client.data("set_session_name", name="a name")
+    entries = client.data("get_entries")["entries"]
 
     assert [line["entry"] for line in client.seen if line["type"] == "entry_appended"] == entries
 
@@ -357,22 +385,22 @@ class TestQuestions:
 
 
 class TestSessions:
-    def test_new_fork_clone_and_switch(self, kaa: Kaa, server: ModelServer) -> None:
-        server.begin([say("One."), say("Two."), say("Three.")])
+    def test_new_fork_clone_and_switch(self, shared: Shared) -> None:
+        client = shared.client()
+        shared.server.begin([say("One."), say("Two."), say("Three.")])
 
-        with rpc(kaa) as client:
-            client.prompt("first")
-            client.prompt("second")
-            first = client.data("get_state")
-            points = client.data("get_fork_messages")["messages"]
-            forked = client.data("fork", entryId=points[1]["entryId"])
-            in_fork = client.data("get_messages")["messages"]
-            client.data("clone")
-            cloned = client.data("get_state")
-            client.data("new_session")
-            new = client.data("get_state")
-            client.data("switch_session", sessionPath=first["sessionFile"])
-            back = client.data("get_state")
+        client.prompt("first")
+        client.prompt("second")
+        first = client.data("get_state")
+        points = client.data("get_fork_messages")["messages"]
+        forked = client.data("fork", entryId=points[1]["entryId"])
+        in_fork = client.data("get_messages")["messages"]
+        client.data("clone")
+        cloned = client.data("get_state")
+        client.data("new_session")
+        new = client.data("get_state")
+        client.data("switch_session", sessionPath=first["sessionFile"])
+        back = client.data("get_state")
 
         assert [point["text"] for point in points] == ["first", "second"]
         assert forked == {"text": "second", "cancelled": False}
@@ -381,14 +409,14 @@ class TestSessions:
         assert (cloned["messageCount"], new["messageCount"], back["messageCount"]) == (2, 0, 4)
         assert back["sessionId"] == first["sessionId"]
 
-    def test_entries_and_tree_are_those_of_the_file(self, kaa: Kaa, server: ModelServer) -> None:
-        server.begin([say("One.")])
+    def test_entries_and_tree_are_those_of_the_file(self, shared: Shared) -> None:
+        client = shared.client()
+        shared.server.begin([say("One.")])
 
-        with rpc(kaa) as client:
-            client.prompt("first")
-            entries, tree = client.data("get_entries"), client.data("get_tree")
-            client.data("set_session_name", name="a name")
-            state = client.data("get_state")
+        client.prompt("first")
+        entries, tree = client.data("get_entries"), client.data("get_tree")
+        client.data("set_session_name", name="a name")
+        state = client.data("get_state")
 
         assert [entry["type"] for entry in entries["entries"]][-2:] == ["message", "message"]
         assert nested(entries["entries"]) == tree["tree"]
@@ -417,18 +445,18 @@ class TestSessions:
         assert ended["state"] == "aborted"
         assert "is not at work" in refused
 
-    def test_the_tree_has_all_branches_and_labels(self, kaa: Kaa, server: ModelServer) -> None:
-        server.begin([say("One."), say("Two."), say("Three.")])
+    def test_the_tree_has_all_branches_and_labels(self, shared: Shared) -> None:
+        client = shared.client()
+        shared.server.begin([say("One."), say("Two."), say("Three.")])
 
-        with rpc(kaa) as client:
-            client.prompt("first")
-            labelled = client.data("get_tree")["leafId"]
-            said(client, "/label goal")
-            client.prompt("second")
-            second = client.data("get_fork_messages")["messages"][1]["entryId"]
-            said(client, f"/tree {second}")
-            client.prompt("other")
-            entries, tree = client.data("get_entries"), client.data("get_tree")["tree"]
+        client.prompt("first")
+        labelled = client.data("get_tree")["leafId"]
+        said(client, "/label goal")
+        client.prompt("second")
+        second = client.data("get_fork_messages")["messages"][1]["entryId"]
+        said(client, f"/tree {second}")
+        client.prompt("other")
+        entries, tree = client.data("get_entries"), client.data("get_tree")["tree"]
 
         forks = [node for node in walked(tree) if len(node["children"]) > 1]
         (named,) = [node for node in walked(tree) if "label" in node]
@@ -440,30 +468,30 @@ class TestSessions:
         assert (named["entry"]["id"], named["label"]) == (labelled, "goal")
         assert named["labelTimestamp"].endswith("Z")
 
-    def test_a_new_session_names_its_parent(self, kaa: Kaa, server: ModelServer) -> None:
-        server.begin([say("One."), say("Two.")])
+    def test_a_new_session_names_its_parent(self, shared: Shared) -> None:
+        client = shared.client()
+        shared.server.begin([say("One."), say("Two.")])
 
-        with rpc(kaa) as client:
-            client.prompt("first")
-            parent = client.data("get_state")["sessionFile"]
-            client.data("new_session", parentSession=parent)
-            client.prompt("second")
-            file = client.data("get_state")["sessionFile"]
+        client.prompt("first")
+        parent = client.data("get_state")["sessionFile"]
+        client.data("new_session", parentSession=parent)
+        client.prompt("second")
+        file = client.data("get_state")["sessionFile"]
 
         with open(file, "rb") as lines:
             assert msgspec.json.decode(lines.readline())["parentSession"] == parent
 
-    def test_entries_after_one_that_the_client_has(self, kaa: Kaa, server: ModelServer) -> None:
-        server.begin([say("One."), say("Two.")])
+    def test_entries_after_one_that_the_client_has(self, shared: Shared) -> None:
+        client = shared.client()
+        shared.server.begin([say("One."), say("Two.")])
 
-        with rpc(kaa) as client:
-            client.prompt("first")
-            known = client.data("get_entries")["leafId"]
-            client.prompt("second")
-            everything = client.data("get_entries")["entries"]
-            news = client.data("get_entries", since=known)["entries"]
-            nothing = client.data("get_entries", since=everything[-1]["id"])
-            unknown = client.error("get_entries", since="nowhere")
+        client.prompt("first")
+        known = client.data("get_entries")["leafId"]
+        client.prompt("second")
+        everything = client.data("get_entries")["entries"]
+        news = client.data("get_entries", since=known)["entries"]
+        nothing = client.data("get_entries", since=everything[-1]["id"])
+        unknown = client.error("get_entries", since="nowhere")
 
         assert [entry["id"] for entry in everything].index(known) == len(everything) - len(news) - 1
         assert everything[-len(news) :] == news
@@ -501,29 +529,29 @@ def test_extensions_learn_of_each_session(kaa: Kaa, server: ModelServer) -> None
     assert noted == ["executed", "start:startup", "end:new", "start:new", "end:quit"]
 
 
-def test_commands_of_the_person_run_beside(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([say("Seen.")])
+def test_commands_of_the_person_run_beside(shared: Shared) -> None:
+    client = shared.client()
+    shared.server.begin([say("Seen.")])
 
-    with rpc(kaa) as client:
-        done = client.data("bash", command="echo beside")
-        client.send({"id": "long", "type": "bash", "command": "echo begun; sleep 60"})
-        client.wait(lambda line: line.get("type") == "bash_execution_update" and "begun" in line["delta"])
-        client.data("abort_bash")
-        stopped = client.wait(lambda line: line.get("id") == "long")
-        client.prompt("what did I do?")
+    done = client.data("bash", command="echo beside")
+    client.send({"id": "long", "type": "bash", "command": "echo begun; sleep 60"})
+    client.wait(lambda line: line.get("type") == "bash_execution_update" and "begun" in line["delta"])
+    client.data("abort_bash")
+    stopped = client.wait(lambda line: line.get("id") == "long")
+    client.prompt("what did I do?")
 
     assert (done["output"], done["exitCode"], done["cancelled"]) == ("beside", 0, False)
     assert stopped["data"]["cancelled"] is True
-    assert any("echo beside" in text for _, text in conversation(server.requests[-1]))
+    assert any("echo beside" in text for _, text in conversation(shared.server.requests[-1]))
 
 
-def test_commands_that_cannot_be_run_are_refused_with_the_reason(kaa: Kaa, server: ModelServer) -> None:
-    with rpc(kaa) as client:
-        assert "the command is empty" in client.error("bash", command=" ")
-        assert "NUL character" in client.error("bash", command="echo \0")
-        assert "the session is empty" in client.error("clone")
-        assert "the name has 5,000 characters" in client.error("set_session_name", name="x" * 5_000)
-        assert "sessionName" not in client.data("get_state")
+def test_commands_that_cannot_be_run_are_refused_with_the_reason(shared: Shared) -> None:
+    client = shared.client()
+    assert "the command is empty" in client.error("bash", command=" ")
+    assert "NUL character" in client.error("bash", command="echo \0")
+    assert "the session is empty" in client.error("clone")
+    assert "the name has 5,000 characters" in client.error("set_session_name", name="x" * 5_000)
+    assert "sessionName" not in client.data("get_state")
 
 
 def test_models_and_thinking(kaa: Kaa, server: ModelServer) -> None:
@@ -546,13 +574,13 @@ def test_models_and_thinking(kaa: Kaa, server: ModelServer) -> None:
     assert state["autoCompactionEnabled"] is False
 
 
-def test_slash_commands_are_handled(kaa: Kaa, server: ModelServer) -> None:
-    with rpc(kaa) as client:
-        names = [command["name"] for command in client.data("get_commands")["commands"]]
-        handled = client.data("prompt", message="/cost")
-        reply = next(line for line in client.seen if line.get("type") == "command_reply")
-        refused = client.error("prompt", message="/undo")
-        queued = client.error("steer", message="/cost")
+def test_slash_commands_are_handled(shared: Shared) -> None:
+    client = shared.client()
+    names = [command["name"] for command in client.data("get_commands")["commands"]]
+    handled = client.data("prompt", message="/cost")
+    reply = next(line for line in client.seen if line.get("type") == "command_reply")
+    refused = client.error("prompt", message="/undo")
+    queued = client.error("steer", message="/cost")
 
     assert {"undo", "compact", "cost"} <= set(names)
     assert handled == {"disposition": "handled"}
