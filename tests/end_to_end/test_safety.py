@@ -52,22 +52,15 @@ def test_a_write_outside_is_blocked_and_the_run_no_success(kaa: Kaa, outside: Pa
     assert f"[sandbox] Writing to {outside} is blocked" in told[0]
 
 
-def test_the_write_tool_is_held_to_the_same(kaa: Kaa, outside: Path) -> None:
-    done, told = _play(kaa, call("write", path=str(outside), content="x"))
+def test_the_write_tool_is_held_to_the_same_and_no_symlink_leads_outside(kaa: Kaa, outside: Path) -> None:
+    (kaa.project / "inside").symlink_to(outside)
+
+    done, told = _play(kaa, call("write", path=str(outside), content="x"), call("write", path="inside", content="x"))
 
     assert not outside.exists()
     assert done.code == _DENIED
     assert "outside" in told[0]
-
-
-def test_a_symlink_does_not_lead_outside(kaa: Kaa, outside: Path) -> None:
-    (kaa.project / "inside").symlink_to(outside)
-
-    done, told = _play(kaa, call("write", path="inside", content="x"))
-
-    assert not outside.exists()
-    assert done.code == _DENIED
-    assert str(outside) in told[0]
+    assert str(outside) in told[1]
 
 
 @pytest.mark.usefixtures("kaa")
@@ -143,26 +136,24 @@ def test_without_git_writes_git_is_read_only_and_the_model_told_so(kaa: Kaa) -> 
     assert "Writing to .git is blocked: the user has switched git writes off" in told[0]
 
 
-def test_what_an_editor_would_execute_is_not_planted(kaa: Kaa) -> None:
-    done, told = _play(kaa, call("bash", command="mkdir .vscode && echo evil > .vscode/tasks.json; sleep 0.2"))
+def test_nothing_is_planted_for_an_editor_and_nothing_lost_when_nobody_can_be_asked(kaa: Kaa) -> None:
+    left_out = kaa.project / "src" / "node_modules" / "file"  # of checkpoints, so that /undo would not restore it
+    left_out.parent.mkdir(parents=True)
+    left_out.write_text("the only copy")
+
+    done, told = _play(
+        kaa,
+        call("bash", command="mkdir .vscode && echo evil > .vscode/tasks.json; sleep 0.2"),
+        call("bash", command="rm -rf src"),
+    )
 
     assert done.code == _DENIED
     assert not (kaa.project / ".vscode").exists()
     assert (kaa.project / ".vscode.kaa-blocked").is_dir()
     assert ".vscode" in told[0]
     assert "blocked" in told[0]
-
-
-def test_what_would_be_lost_is_not_deleted_when_nobody_can_be_asked(kaa: Kaa) -> None:
-    left_out = kaa.project / "src" / "node_modules" / "file"  # of checkpoints, so that /undo would not restore it
-    left_out.parent.mkdir(parents=True)
-    left_out.write_text("the only copy")
-
-    done, told = _play(kaa, call("bash", command="rm -rf src"))
-
     assert left_out.read_text() == "the only copy"
-    assert done.code == _DENIED
-    assert "was not run" in told[0]
+    assert "was not run" in told[1]
 
 
 def test_a_push_that_nobody_can_allow_is_denied_before_it_runs(kaa: Kaa, elsewhere: Path) -> None:
@@ -272,33 +263,31 @@ def test_the_doctor_says_what_holds(kaa: Kaa) -> None:
     assert "sandbox: " in done.out
     assert "self-test, passed:" in done.out
     assert os.fspath(kaa.project) in done.out
+    assert "models: none can be used yet; `kaa login` saves a key" in done.out
+    assert "MCP servers: none" in done.out
+    assert "checkpoints of files: at most" in done.out
+    assert "log: off" in done.out
 
 
-def test_the_doctor_names_the_models_and_servers_that_are_set_up(kaa: Kaa) -> None:
-    before = kaa.run("doctor")
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-    kaa.run("mcp", "add", "notes", "--", "python3", "notes.py")
-
-    after, as_json = kaa.run("doctor"), json.loads(kaa.run("doctor", "--json").out)
-
-    assert "models: none can be used yet; `kaa login` saves a key" in before.out
-    assert "MCP servers: none" in before.out
-    assert "models: test (1);" in after.out
-    assert "MCP servers: notes;" in after.out
-    assert as_json["models"] == {"test": 1}
-    assert as_json["mcpServers"] == ["notes"]
-
-
-def test_the_doctor_says_what_of_the_home_is_seen(kaa: Kaa) -> None:
+def test_the_doctor_names_what_is_set_up_and_what_of_the_home_is_seen(kaa: Kaa) -> None:
     home = Path(kaa.environ["HOME"])
     for name in (".boto", ".ignored", ".config/wg/key", *(f".local/share/tool{i:02}/x" for i in range(10))):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).touch()
     (home / ".gitconfig").write_text("[core]\nexcludesFile = ~/.ignored\n")
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+    kaa.run("mcp", "add", "notes", "--", "python3", "notes.py")
+    (kaa.home / "checkpoints").write_text("in the way")
+    kaa.setenv(KAA_LOG=f"{kaa.home}/kaa.log")
 
     done = kaa.run("doctor")
 
+    assert done.code == 0
+    assert "models: test (1);" in done.out
+    assert "MCP servers: notes;" in done.out
+    assert f"checkpoints of files: off: {kaa.home}/checkpoints: Not a directory" in done.out
+    assert f"log: {kaa.home}/kaa.log (info)" in done.out
     assert "dot entries of the home that commands see: " in done.out
     assert ".gitconfig" in done.out.partition("that commands see: ")[2].partition("\n")[0]
     assert "named by your git configuration or linked to from ~/.local/bin: .ignored\n" in done.out
@@ -307,31 +296,21 @@ def test_the_doctor_says_what_of_the_home_is_seen(kaa: Kaa) -> None:
     assert not {".ignored", ".local/share/tool08"} & {*hidden}
 
 
-def test_the_doctor_says_that_checkpoints_are_off_and_why(kaa: Kaa) -> None:
-    assert "checkpoints of files: at most" in kaa.run("doctor").out
-
-    (kaa.home / "checkpoints").write_text("in the way")
-    in_the_way = kaa.run("doctor")
+def test_the_doctor_says_why_checkpoints_and_the_log_are_off(kaa: Kaa) -> None:
     kaa.settings(checkpoints={"enabled": False})
-    (kaa.home / "checkpoints").unlink()
-    switched_off = kaa.run("doctor", "--json")
-
-    assert f"checkpoints of files: off: {kaa.home}/checkpoints: Not a directory" in in_the_way.out
-    assert in_the_way.code == 0
-    assert switched_off.events[0]["checkpointsOff"] == f"checkpoints.enabled is false in {kaa.home}/settings.json"
-
-
-def test_the_doctor_names_the_log(kaa: Kaa) -> None:
-    assert "log: off" in kaa.run("doctor").out
-
-    kaa.setenv(KAA_LOG=f"{kaa.home}/kaa.log")
-    wanted = kaa.run("doctor")
     kaa.setenv(KAA_LOG=f"{kaa.project}/kaa.log")
-    misplaced = kaa.run("doctor", "--json")
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+    servers = {"notes": {"command": "python3", "args": ["notes.py"]}}
+    (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
 
-    assert f"log: {kaa.home}/kaa.log (info)" in wanted.out
-    assert misplaced.events[0]["log"] is None
-    assert "sandboxed commands can write to" in str(misplaced.events[0]["logProblem"])
+    (told,) = kaa.run("doctor", "--json").events
+
+    assert told["models"] == {"test": 1}
+    assert told["mcpServers"] == ["notes"]
+    assert told["checkpointsOff"] == f"checkpoints.enabled is false in {kaa.home}/settings.json"
+    assert told["log"] is None
+    assert "sandboxed commands can write to" in str(told["logProblem"])
     assert not (kaa.project / "kaa.log").exists()
 
 

@@ -157,12 +157,11 @@ def test_nor_does_anything_run_when_nothing_is_asked(untrusted: Scene, arguments
     assert server.requests == []
 
 
-def test_the_next_run_finds_no_trust_either(scene: Scene) -> None:
-    work(scene)
-    done, server = work(scene, "-c")
+def test_the_next_run_finds_no_trust_either(look: Look) -> None:
+    done, server = work(look.scene, "-c")
 
     assert done.code == 0
-    assert scene.caught == []
+    assert look.scene.caught == []
     assert system_prompt(server).count(INJECTION) == 1
 
 
