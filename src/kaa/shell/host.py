@@ -369,7 +369,9 @@ class Host:
         from kaa.shell.mcp.servers import McpServers, ServerMaker  # lazy: many users have no such servers
 
         workspaces = self.workspaces
-        maker = ServerMaker(self.home, self._environ, self._tell, workspaces.are_open_to_all, workspaces.options)
+        maker = ServerMaker(
+            self.home, self._environ, self._tell, workspaces.are_open_to_all, workspaces.options, self._asker
+        )
         return McpServers(self.home, self._mcp_options, self._extensions.loaded, self._tell, maker)
 
     @cached_property

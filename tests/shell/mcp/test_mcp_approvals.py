@@ -6,11 +6,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from kaa.builtin.mcp.host import ServerUnavailableError
+from kaa.ext.asking import NOBODY
 from kaa.mcp.manifest import ToolInfo
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.offer import Offer
+from tests.support.loops import in_loop
 from tests.support.mcp_host import manifest
+from tests.support.person import yes_or_no
 
 
 def configured(name: str, digest: str = "first") -> ConfiguredServer:
@@ -74,3 +80,26 @@ def test_code_that_was_approved_in_one_project_is_approved_in_all(home: Home) ->
     assert approvals.code(server, "/b", before) == before
     assert approvals.code(server, "/b", now) == before  # the question shows the difference
     assert approvals.code(server, "/b", {"/b/server.py": "new"}) == {}
+
+
+@in_loop
+async def test_changed_code_that_can_do_little_starts_unasked_only_where_nobody_can_be_asked(home: Home) -> None:
+    server, approvals, code = configured("one"), Approvals(home), {"server.py": "first"}
+    approvals.approve(server, "/project", code)
+    is_attended = True
+    offer = Offer(
+        *(server, approvals, Manifests(home), lambda: "It runs x.", lambda _: "read", lambda: None, "/project"),
+        executed=lambda: {"server.py": "second"},
+        is_like_a_command=lambda _: True,
+        is_attended=lambda: is_attended,
+    )
+
+    with pytest.raises(ServerUnavailableError, match="changed since you approved it"):
+        await offer.admit(NOBODY)  # it is listed: the first call asks
+    is_attended = False
+    await offer.admit(NOBODY)
+    was_approved = offer.is_code_approved
+    is_attended, person = True, yes_or_no(True)
+    await offer.admit(person)
+
+    assert (was_approved, offer.is_code_approved, len(person.questions)) == (False, True, 1)

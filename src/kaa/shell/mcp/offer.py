@@ -30,6 +30,7 @@ class Offer:
         project: the directory of the project.
         executed: finds out what it executes and commands can write, as `code_of` says it; None if that is nothing.
         is_like_a_command: says whether it can do no more than a command of the model, whatever it executes.
+        is_attended: says whether somebody can be asked in this process, if not for each start.
 
     Attributes:
         code: what `executed` found at the last start.
@@ -50,6 +51,7 @@ class Offer:
         project: str = "",
         executed: Callable[[], Mapping[str, str]] | None = None,
         is_like_a_command: Callable[[Mapping[str, str]], bool] = lambda _: False,
+        is_attended: Callable[[], bool] = lambda: False,
     ) -> None:
         self._server = server
         self._approvals = approvals
@@ -60,6 +62,7 @@ class Offer:
         self._project = project
         self._executed = executed
         self._is_like_a_command = is_like_a_command
+        self._is_attended = is_attended
         self._declined = False
         self._declined_code: Mapping[str, str] = {}
         self.code: Mapping[str, str] = {}
@@ -104,7 +107,8 @@ class Offer:
         is_approved = True
         try:
             if code and code != (accepted := self._approvals.code(self._server, self._project, code)):
-                if accepted and not asker.can_ask and await self._may_change(code):
+                is_attended = asker.can_ask or self._is_attended()
+                if accepted and not is_attended and await self._may_change(code):
                     is_approved = False
                     LOG.info("mcp: %s starts with code that changed: it can do no more than a command", name)
                 else:

@@ -11,6 +11,7 @@ import msgspec
 
 from kaa.builtin.mcp import mcp_extension
 from kaa.builtin.mcp.host import ServerUnavailableError
+from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
@@ -65,6 +66,7 @@ class ServerMaker:
         report: told, in a sentence, of what the user should know.
         is_full_access: whether the user chose to do without a sandbox.
         sandbox: gives the sandbox of a project's commands, by its directory.
+        asker: asks the person of this process; servers that start by themselves do not.
     """
 
     def __init__(
@@ -74,12 +76,14 @@ class ServerMaker:
         report: Callable[[str], None],
         is_full_access: Callable[[], bool],
         sandbox: Callable[[str], SandboxOptions],
+        asker: Asker = NOBODY,
     ) -> None:
         self._home = home
         self._environ = environ
         self._report = report
         self._is_full_access = is_full_access
         self._sandbox = sandbox
+        self._asker = asker
         self._approvals = Approvals(home)
         self._manifests = Manifests(home)
         self._told: set[str] = set()
@@ -148,7 +152,18 @@ class ServerMaker:
         tell = partial(changed, one.name)
         executes = executed if one.entry.command else None
         risk = _risk(one, root)
-        offer = Offer(one, self._approvals, self._manifests, describe, risk, tell, root, executes, is_like_a_command)
+        offer = Offer(
+            one,
+            self._approvals,
+            self._manifests,
+            describe,
+            risk,
+            tell,
+            root,
+            executes,
+            is_like_a_command,
+            lambda: self._asker.can_ask,
+        )
         connect = partial(self._connection, one, root, logins, offer)
 
         async def lacks(scope: str) -> None:
