@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kaa.builtin.agents.running import tools_of
+from kaa.builtin.agents.running import definition_named, tools_of
 from kaa.components.agent_definition import AgentDefinition
 from kaa.core.events import AgentEnd
 from kaa.core.messages import Json
@@ -115,6 +115,15 @@ def test_an_agent_does_not_get_a_tool_that_a_hash_tells_from_one_it_shall_not_ha
     definition = AgentDefinition("one", "", "", "claude", tools=("mcp__s__*",), excluded_tools=("mcp__s__read_file",))
 
     assert tools_of(definition, names, ()) == ["mcp__s__search"]
+
+
+def test_an_agent_of_a_plugin_is_found_without_its_plugin_where_only_one_has_the_name() -> None:
+    simple, ours, theirs = (AgentDefinition(name, "", "", "claude") for name in ("p:simple", "p:test", "q:test"))
+    definitions = {one.name: one for one in (simple, ours, theirs)}
+
+    assert definition_named("simple", definitions) == simple
+    assert definition_named("test", definitions) is None
+    assert definition_named("", definitions) is None
 
 
 def test_what_cannot_be_run_says_why(agents: Agents) -> None:

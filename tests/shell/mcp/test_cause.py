@@ -54,10 +54,23 @@ Error: Cannot find module 'x'
 
 Node.js v22.3.0"""
 
+FETCH = """\
+TypeError: fetch failed
+    at node:internal/deps/undici/undici:13510:13
+    at async main (file:///s.js:3:1) {
+  [cause]: Error: getaddrinfo EAI_AGAIN svelte.dev
+      at GetAddrInfoReqWrap.onlookup [as oncomplete] (node:dns:107:26) {
+    hostname: 'svelte.dev'
+  }
+}
+
+Node.js v20.9.0"""
+
 
 @pytest.mark.parametrize(
     ("printed", "cause"),
     [
+        (FETCH, "TypeError: fetch failed (Error: getaddrinfo EAI_AGAIN svelte.dev)"),
         ("first\nlast", "last"),
         (
             f"npm error could not determine executable to run\n{NPM_LOG}",

@@ -152,11 +152,16 @@ def job_of(
 def definition_named(name: str, definitions: Mapping[str, AgentDefinition]) -> AgentDefinition | None:
     """The definition of this name, kaa's own among them; also by what Claude Code calls its own. None if there is none.
 
+    The name alone means an agent of a plugin, too, if only one has it.
+
     Args:
         definitions: of the user and the project, by name.
     """
     known, called = _known(definitions), name.strip().lstrip("@")
-    return known.get(name) or known.get(called) or known.get(_OF_CLAUDE.get(called, ""))
+    if found := known.get(name) or known.get(called) or known.get(_OF_CLAUDE.get(called, "")):
+        return found
+    of_plugins = [one for key, one in known.items() if called and key.endswith(f":{called}")]
+    return of_plugins[0] if len(of_plugins) == 1 else None
 
 
 async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContext) -> ToolResult:

@@ -5,6 +5,7 @@ import re
 # Node's report of an exception ends with its version; what happened is some lines above.
 _NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
 _ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*: .+")
+_CAUSE_OF_NODE = re.compile(r"\[cause\]: (.+?)(?: \{)?")  # below the line of the error
 # Lines that say no cause: advice of docker, clap and click; npm's notices and the words around its message; the
 # command that pipx names, in one line or two, when that failed.
 _ADVICE = re.compile(
@@ -44,6 +45,8 @@ class Cause:
         self._last = said
         if _ADVICE.fullmatch(said):
             return
+        if self._error and (cause := _CAUSE_OF_NODE.fullmatch(said)):
+            self._error = f"{self._error} ({cause[1]})"
         if _NPM.match(said):
             if self._report != "npm":
                 self._report, self._said = "npm", said
