@@ -156,6 +156,30 @@ async def test_a_server_is_ended_and_its_code_counts_as_that_of_commands(
         assert str(base / "dev/srv/server.sh") in code_of(server, place)
 
 
+@pytest.mark.parametrize("has", ["cwd", "env"])
+@in_loop
+async def test_a_server_that_works_in_the_home_goes_on_when_projects_come_there(has: str) -> None:
+    with folder_elsewhere() as base:
+        environ = {**_environ(base), "XDG_CACHE_HOME": ""}
+        cwd, env = (str(base), {}) if has == "cwd" else ("", {"HOME": "~", "ALL": str(base)})
+        entry = ServerEntry(command="sh", args=("-c", "echo up; cat"), cwd=cwd, env=env)
+        for name in ("project", "kaa", "dev"):
+            (base / name).mkdir()
+        reports = list[str]()
+        place = Place(Home(base / "kaa"), environ, str(base / "project"), SandboxOptions, report=reports.append)
+        server = ConfiguredServer("one", entry, Source("/file", "user"), "digest")
+        process = await start_program(server, place, print, code_of(server, place))
+        assert await asyncio.to_thread(os.read, process.stdout, 3) == b"up\n"
+
+        assert Places.of(environ, str(base), str(base / "dev")).caches  # another kaa starts there
+        os.write(process.stdin, b"still\n")
+
+        assert await asyncio.to_thread(os.read, process.stdout, 6) == b"still\n"
+        process.end()
+        await process.wait()
+        assert not reports
+
+
 @in_loop
 async def test_a_script_with_another_name_is_code_of_commands(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()

@@ -50,6 +50,13 @@ def writer_of(path: str, environ: Mapping[str, str], project: str = "") -> str |
     return known
 
 
+def _own_folders(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Where kaa keeps what commands and servers write beside their projects: nobody loads code from above that."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    caches = (os.path.join(home, ".cache"), environ.get("XDG_CACHE_HOME", ""))
+    return tuple(os.path.realpath(os.path.join(cache, "kaa")) for cache in caches if os.path.isabs(cache))
+
+
 def is_shared_text(path: str) -> bool:
     """Whether a path is a text with another name, by which commands may have written it.
 
@@ -115,7 +122,8 @@ def writers_around(path: str, environ: Mapping[str, str], *, toolchains: bool) -
         environ: the user's variables.
         toolchains: whether a directory counts that was added in an earlier run and is searched for programs.
     """
-    now, places = written(), (*written(), *known_projects(environ, "", added=True))
+    now, own = written(), _own_folders(environ)
+    places = (*(one for one in now if not is_below(one, own)), *known_projects(environ, "", added=True))
     within = frozenset(one for one in places if one != path and is_below(one, (path,)))
     whole = next((one for one in now if is_below(path, (one,))), "")
     if toolchains:

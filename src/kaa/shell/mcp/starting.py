@@ -307,14 +307,14 @@ def _end_for(process: ServerProcess, reason: str, server: ConfiguredServer, plac
 
 def _code_places(server: ConfiguredServer, line: CommandLine, place: Place) -> Iterator[str]:
     """The files and folders that a server loads code from, as its command line, its variables and its plugin say it."""
-    base = line.base(place.project)
-    yield from filter(None, (server.source.root, base if line.cwd else ""))
+    named = map(os.path.abspath, named_places(line, place, starts_there=bool(line.cwd)))
+    paths = filter(None, (server.source.root, line.base(place.project) if line.cwd else "", *named))
     home = os.path.realpath(place.user_home)
-    for path in dict.fromkeys(map(os.path.abspath, named_places(line, place, starts_there=bool(line.cwd)))):
-        yield path
-        for one in (path, os.path.realpath(path)) if os.path.isfile(path) else ():
-            if not is_below(home, (folder := os.path.dirname(one),)):  # it imports what lies beside it
-                yield folder
+    for path in dict.fromkeys(paths):
+        beside = (path, os.path.realpath(path)) if os.path.isfile(path) else ()
+        for one in (path, *map(os.path.dirname, beside)):  # it imports what lies beside it
+            if not is_below(home, (os.path.realpath(one),)):  # projects come and go in the home
+                yield one
 
 
 def _hindrance(
