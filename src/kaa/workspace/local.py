@@ -617,11 +617,12 @@ class LocalWorkspace:
         """See `FedCommands`."""
         from kaa.workspace.fed_command import run_fed  # lazy: few conversations have hooks
 
-        policy = self.sandbox.policy
+        policy, refused_before = self.sandbox.policy, self.sandbox.network.mark()
         ended, output, errors = await run_fed(command, streams, self.attach)
         code = 128 + (ended.signal or 0) if ended.exit_code is None else ended.exit_code
-        blocked = self._told_by(command, errors, (), policy, failed=True) if code else ()
-        return FedResult(code, output, errors, ended.timed_out, blocked)
+        hosts = self.sandbox.network.blocked_since(refused_before) if code else ()
+        told = self._told_by(command, errors, hosts, policy, failed=True) if code else ()
+        return FedResult(code, output, errors, ended.timed_out, (*hosts, *told))
 
     def expect_parsing(self, language: str, path: str, before: bytes | None) -> None:
         """See `Parsing`."""

@@ -155,6 +155,22 @@ def test_the_users_own_guard_refuses_if_the_sandbox_stops_it(folder: Path, of_pr
     assert of_project or '"sandbox": false' in outcome.reason
 
 
+@pytest.mark.parametrize("of_project", [True, False])
+def test_a_guard_that_the_sandbox_keeps_from_a_host_names_it(folder: Path, tier: str, of_project: bool) -> None:
+    if tier not in ("full", "bwrap"):
+        pytest.skip("no proxy tells hosts apart")
+    program = "import urllib.request as r; r.urlopen('http://registry.npmjs.org/guard', timeout=20)"
+    line = f'python3 -c "{program}" || exit 1'
+
+    outcome = outcome_of(guard(line, of_project=of_project), ended(folder, line, "{}", of_project=of_project))
+
+    assert (outcome.decision == "deny") is not of_project
+    said = outcome.reason or outcome.problems[0]
+    assert "Network access to registry.npmjs.org" in said
+    assert "--net registries/node allows it" in said
+    assert "can log to" not in said
+
+
 def test_other_hooks_that_the_sandbox_stops_name_the_folder_and_the_setting(folder: Path) -> None:
     line = "mkdir ~/.local || exit 1"
 

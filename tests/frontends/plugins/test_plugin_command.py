@@ -544,6 +544,21 @@ def test_a_plugin_that_reads_sessions_of_its_agent_is_told_before_it_is_installe
     assert f'{said} "!~/.claude/projects" in sandbox.hidden shows it' in world.out
 
 
+def test_hooks_that_fetch_packages_are_told_with_what_permits_that(world: World) -> None:
+    npx = [{"hooks": [{"type": "command", "command": "npx protect-mcp@0.7.4 evaluate --json"}]}]
+    hooks = {
+        "hooks": {"PreToolUse": npx, "PostToolUse": npx, "Stop": [{"hooks": [{"type": "command", "command": "date"}]}]}
+    }
+    write(world.market / "plugins" / "tools", {"hooks/hooks.json": json.dumps(hooks)})
+    world.add()
+
+    world.plugin("install", "tools")
+
+    said = "start npx, which fetches packages: without"
+    assert f'{said} "sandbox": {{"network": "registries/node"}} in your settings it fails' in world.out
+    assert "the hook for PreToolUse" in world.out
+
+
 def test_what_keeps_a_plugin_from_working_is_shown(world: World) -> None:
     def hook(command: str) -> dict[str, object]:
         return {"hooks": [{"type": "command", "command": command}]}

@@ -28,6 +28,7 @@ WAY_OUT: Final = (
 )
 _RIGHTS: Final = '"sandbox": false in an entry of yours gives the hook your rights.'
 _ASKED: Final = "Its settings lie in a project: kaa asks in the terminal whether they are yours, and then shows it."
+_NOT_WRITTEN: Final = ("read", "network", "private", "forbidden", "unanswered")  # another place to write is no help
 _NOT_READ = LazyPattern(r"No such file|can't open|[Cc]annot (?:open|find)|not found|[Pp]ermission denied")
 _WORD = LazyPattern(r"""[^\s'";&|<>()]+""")
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
@@ -114,7 +115,7 @@ def _missed_script(hook: HookDefinition, errors: str) -> str:
 def _advice(blocked: Sequence[Blocked]) -> str:
     """Say what was blocked, and what allows it: of a file that is hidden, its own sentence does, too."""
     told = dict.fromkeys(_told(one) for one in blocked)
-    way_out = (_RIGHTS,) if all(one.kind == "read" for one in blocked) else (WAY_OUT,)
+    way_out = (_RIGHTS,) if all(one.kind in _NOT_WRITTEN for one in blocked) else (WAY_OUT,)
     return " ".join((*told, *way_out))
 
 

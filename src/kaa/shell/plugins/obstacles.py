@@ -36,6 +36,15 @@ _CONFIGURATION = re.compile(
     r"\.\w+/(?:settings(?:\.local)?\.json|config\.toml|CLAUDE\.md|commands?|agents?|skills?|hooks|plugins?|rules|mcp\.json)\b"
 )
 
+# Programs that fetch what they run, with their registries.
+_RUNNERS = {
+    "npx": "registries/node",
+    "bunx": "registries/node",
+    "pnpx": "registries/node",
+    "uvx": "registries/python",
+    "pipx": "registries/python",
+}
+
 # Where agents keep their sessions in the home, also in parts: `path.join(os.homedir(), ".claude", "projects")`.
 _SESSIONS = re.compile(r"\.(?:(claude)[\"']?[\s,/]{1,3}[\"']?(projects)|(codex)[\"']?[\s,/]{1,3}[\"']?(sessions))\b")
 
@@ -60,6 +69,7 @@ def obstacles(plugin: Plugin, files: Listing, environ: Mapping[str, str]) -> lis
             found.setdefault(f"the program {program} is not installed", {})[title] = None
     return [
         *(f"{problem}, which {_names([*needing])} {_needs(len(needing))}" for problem, needing in found.items()),
+        *_fetching(plugin),
         *_protected(plugin, files),
         *_hidden(plugin, files),
     ]
@@ -98,6 +108,21 @@ def _of_hook(hook: HookDefinition) -> Iterator[str]:
             return  # what follows is the shell's to read
         elif not at:
             yield word
+
+
+def _fetching(plugin: Plugin) -> Iterator[str]:
+    """Hooks that a package runner starts: in the sandbox, it reaches its registry only where the user permits that."""
+    hooks: dict[str, dict[str, None]] = {}
+    for hook in plugin_hooks(plugin, _FOLDERS)[0]:
+        if (program := next(_of_hook(hook), "")) in _RUNNERS:
+            hooks.setdefault(program, {})[f"the hook for {hook.named_event}"] = None
+    for program, titles in hooks.items():
+        starts = "starts" if len(titles) == 1 else "start"
+        yield (
+            f"{_names([*titles])} {starts} {program}, which fetches packages: without"
+            f' "sandbox": {{"network": "{_RUNNERS[program]}"}} in your settings it fails, and a hook before tool calls'
+            " refuses them"
+        )
 
 
 def _command(entry: Json) -> str:
