@@ -27,6 +27,14 @@ def full_access(request: pytest.FixtureRequest) -> None:
     kaa.settings()
 
 
+@pytest.fixture
+def unasked(request: pytest.FixtureRequest, full_access: None) -> None:
+    """Confine nothing, and ask nobody who could be asked."""
+    kaa: Kaa = request.getfixturevalue("seat" if "seat" in request.fixturenames else "kaa")
+    kaa.usual_settings["approvals"] = {"policy": "auto"}
+    kaa.settings()
+
+
 @pytest.fixture(params=get_args(Wire))
 def wire(request: pytest.FixtureRequest) -> Wire:
     """The wire format."""

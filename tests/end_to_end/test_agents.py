@@ -20,6 +20,8 @@ from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
 from tests.support.trusting import trust
 
+unconfined = pytest.mark.usefixtures("full_access")
+
 _DEFINITION = """\
 ---
 name: scribe
@@ -63,6 +65,7 @@ def results(server: ModelServer) -> list[str]:
     return [text for role, text in conversation(server.requests[-1]) if role == "tool"]
 
 
+@unconfined
 def test_an_agent_gets_its_task_alone_and_returns_its_report(kaa: Kaa, server: ModelServer) -> None:
     server.begin([call("agent", agent="explore", task="Find the door."), say("It is at a.py:3."), say("Done.")])
 
@@ -79,6 +82,7 @@ def test_an_agent_gets_its_task_alone_and_returns_its_report(kaa: Kaa, server: M
     assert "1 turn, " in results(server)[0]
 
 
+@unconfined
 @pytest.mark.parametrize(
     ("more", "server_name"),
     [
@@ -115,6 +119,7 @@ def test_an_agent_has_the_tools_of_its_servers(
     assert tools(server, 1) == {"read", f"mcp__{server_name}__echo"}
 
 
+@unconfined
 def test_agents_in_the_users_settings_of_opencode_are_used_if_wanted(kaa: Kaa, server: ModelServer) -> None:
     person = kaa.project.parent / "person"
     settings = {"agent": {"scribe": {"description": "Writes", "prompt": "You are a scribe.", "tools": {"bash": False}}}}
@@ -132,6 +137,7 @@ def test_agents_in_the_users_settings_of_opencode_are_used_if_wanted(kaa: Kaa, s
     assert "bash" not in tools(server, 2)
 
 
+@unconfined
 def test_servers_that_a_definition_of_a_project_defines_are_not_used(kaa: Kaa, server: ModelServer) -> None:
     more = "mcpServers:\n  - inner: {command: touch, args: [/tmp/never]}"
     write(kaa.project / ".claude" / "agents", {"scribe.md": _DEFINITION.format(tools="Read", more=more)})
@@ -164,6 +170,7 @@ def test_what_only_reads_cannot_write_by_any_tool(kaa: Kaa, server: ModelServer)
     assert "I could not." in results(server)[0]
 
 
+@unconfined
 def test_definitions_of_a_project_are_used_after_trust(kaa: Kaa, server: ModelServer) -> None:
     write(kaa.project / ".claude" / "agents", {"scribe.md": _DEFINITION.format(tools="Read", more="model: haiku")})
     server.begin([say("Done."), call("agent", agent="scribe", task="Read."), say("Seen."), say("Done.")])
@@ -278,6 +285,7 @@ class TestWorktrees:
             assert "nothing can be written here" in conversation(server.requests[-1])[-1][1]
 
 
+@unconfined
 def test_each_event_of_json_mode_says_whose_it_is(kaa: Kaa, server: ModelServer) -> None:
     define(kaa, tools="agent, Bash")
     nested = call("agent", agent="explore", task="Find the door.")

@@ -8,6 +8,8 @@ from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, Received, call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _PATCH = """\
 *** Begin Patch
 *** Update File: app.py

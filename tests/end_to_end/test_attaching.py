@@ -14,6 +14,8 @@ from tests.support.model_server import ModelServer, call, say
 from tests.support.program import Program
 from tests.support.warm_start import COMMAND
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:

@@ -1,4 +1,4 @@
-"""Proof of completion and loop detection, in a real sandbox: without a screen, and at a terminal."""
+"""Proof of completion and loop detection, partly in a real sandbox: without a screen, and at a terminal."""
 
 import json
 from collections.abc import Iterator
@@ -32,6 +32,7 @@ def verdicts(finished: Finished) -> list[dict[str, object]]:
 
 
 class TestScripts:
+    @pytest.mark.usefixtures("unasked")
     def test_a_verified_run_exits_with_0(self, kaa: Seat) -> None:
         kaa.settings(verify=["test -f a.py"])
         kaa.model.begin([_EDIT, say("Done.")])
@@ -41,6 +42,7 @@ class TestScripts:
         assert (finished.code, len(kaa.model.requests)) == (0, 2)
         assert "Verified: `test -f a.py` succeeds" in finished.err
 
+    @pytest.mark.usefixtures("unasked")
     def test_a_run_that_is_not_verified_exits_with_7(self, kaa: Seat) -> None:
         kaa.settings(verify=["echo no luck; exit 3"])
         kaa.model.begin([_EDIT, say("Done."), _EDIT, say("Again."), _EDIT, say("Again.")])
@@ -94,6 +96,7 @@ class TestScripts:
         assert finished.events[-1]["reason"] == "loop"
         assert "the model repeats itself: bash `ls` gave the same result 5 times" in finished.err
 
+    @pytest.mark.usefixtures("unasked")
     def test_rpc_gets_the_verdict_and_the_question(self, kaa: Seat) -> None:
         kaa.settings(verify=["test -f a.py"])
         with rpc(kaa) as client:
@@ -113,6 +116,7 @@ class TestScripts:
 
 
 class TestTerminal:
+    @pytest.mark.usefixtures("unasked")
     def test_a_failure_is_corrected_and_the_run_verified(self, kaa: Seat) -> None:
         kaa.settings(verify=["test -f b.py"])
         script = [_EDIT, say("Done."), call("write", path="b.py", content="y = 2\n"), say("Now it is.")]
@@ -123,6 +127,7 @@ class TestTerminal:
             program.wait_for("Verified: `test -f b.py` succeeds")
             program.wait_for(is_idle)
 
+    @pytest.mark.usefixtures("unasked")
     def test_while_it_runs_it_can_be_skipped_or_ended_with_the_run(self, kaa: Seat) -> None:
         kaa.settings(verify=["sleep 3600"])
         script = [_EDIT, say("Done."), _EDIT, say("Done.")]

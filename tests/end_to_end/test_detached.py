@@ -16,6 +16,8 @@ from tests.end_to_end.seat import pausing
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import Answer, ModelServer, Received, call, say
 
+pytestmark = pytest.mark.usefixtures("unasked")
+
 
 @pytest.fixture
 def kaa() -> Iterator[Kaa]:
