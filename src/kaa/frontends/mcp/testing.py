@@ -21,6 +21,9 @@ from kaa.shell.mcp.servers import ServerMaker
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.tui.sanitize import sanitize
 
+# How often a start that takes long says so: in a file, and on a terminal.
+_QUIET_SECONDS = (15.0, 3.0)
+
 
 def add_test_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `kaa mcp test`."""
@@ -48,13 +51,17 @@ async def _test(parsed: argparse.Namespace, project: str, home: Home) -> int:
     servers = maker.servers(wanted, project)
     failed = False
     try:
+        def show(said: str) -> None:
+            deliver(sys.stderr, sanitize(said))
+
         for one in wanted:
             server = servers.server(one.name)
             began = time.monotonic()
             deliver(sys.stderr, sanitize(f"{server.first_start or f'Starting {one.name}'}\n"))
             try:
                 await server.offer.approve(NOBODY)
-                manifest = (await followed(server, lambda said: deliver(sys.stderr, sanitize(said)))).manifest
+                client = await followed(server, show, quiet_seconds=_QUIET_SECONDS[sys.stderr.isatty()])
+                manifest = client.manifest
             except ServerUnavailableError as error:
                 failed = True
                 deliver(sys.stdout, sanitize(f"{error}\n"))
