@@ -51,6 +51,7 @@ async def _test(parsed: argparse.Namespace, project: str, home: Home) -> int:
     servers = maker.servers(wanted, project)
     failed = False
     try:
+
         def show(said: str) -> None:
             deliver(sys.stderr, sanitize(said))
 
