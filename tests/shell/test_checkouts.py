@@ -277,15 +277,15 @@ _RESTORE = "git restore --source=HEAD --staged --worktree -- :/ "
         ("git restore -W :/", "git restore -W -- :/ ", ""),
         ("git restore --source=HEAD --staged --worktree .", "git restore --source=HEAD --staged --worktree -- . ", ""),
         ("git restore -s HEAD -SW .", "git restore -s HEAD -SW -- . ", ""),
-        ("git reset --hard", _RESTORE, ""),
-        ("git reset -q --hard HEAD", _RESTORE, ""),
-        ("git reset --hard same", _RESTORE, " && git reset --keep same"),
-        ("git checkout -f", _RESTORE, ""),
-        ("git checkout -qf same", _RESTORE, " && git checkout -q same"),
-        ("git checkout --force -b new", _RESTORE, " && git checkout -b new"),
-        ("git switch -f same", _RESTORE, " && git switch same"),
-        ("git switch --discard-changes same", _RESTORE, " && git switch same"),
-        ("git fetch . && git reset --hard @", _RESTORE, ""),
+        ("git reset --hard", _RESTORE, " && git reset -q"),
+        ("git reset -q --hard HEAD", _RESTORE, " && git reset -q"),
+        ("git reset --hard same", _RESTORE, " && git reset -q && git reset --keep same"),
+        ("git checkout -f", _RESTORE, " && git reset -q"),
+        ("git checkout -qf same", _RESTORE, " && git reset -q && git checkout -q same"),
+        ("git checkout --force -b new", _RESTORE, " && git reset -q && git checkout -b new"),
+        ("git switch -f same", _RESTORE, " && git reset -q && git switch same"),
+        ("git switch --discard-changes same", _RESTORE, " && git reset -q && git switch same"),
+        ("git fetch . && git reset --hard @", _RESTORE, " && git reset -q"),
     ],
 )
 def test_discarding_everything_is_refused_where_a_protected_file_changed(
@@ -341,23 +341,27 @@ _UNTRACKED = "':(top,exclude).envrc' ':(top,exclude).vscode'"
 @pytest.mark.parametrize(
     ("command", "remedy", "ignored"),
     [
-        ("git clean -fd", f"git clean -fd -- . {_UNTRACKED}", ""),
-        ("git clean -d --force .", f"git clean -d --force -- . {_UNTRACKED}", ""),
-        ("git clean -fdx -e '*.log'", f"git clean -fdx -e '*.log' -- . {_UNTRACKED}", "b.txt"),
-        ("git clean -fdx", f"git clean -fdx -- . {_UNTRACKED}", ".envrc .vscode b.txt"),
-        ("git clean -fd", "git clean -fd -- . ':(top,exclude).vscode'", ".envrc"),
-        ("git clean -fX -- .", "git clean -fX -- . ':(top,exclude).envrc'", ".envrc b.txt"),
-        ("git clean -f", "git clean -f -- . ':(top,exclude).envrc'", ""),
-        ("git clean -fdx -e .envrc", "git clean -fdx -e .envrc -- . ':(top,exclude).vscode'", ".envrc"),
+        ("git clean -fd", "git clean -e /.envrc -e /.vscode -fd", ""),
+        ("git clean -d --force .", "git clean -e /.envrc -e /.vscode -d --force .", ""),
+        ("git clean -fdx -e '*.log'", "git clean -e /.envrc -e /.vscode -fdx -e '*.log'", "b.txt"),
+        ("git clean -fdx", "git clean -e /.envrc -e /.vscode -fdx", ".envrc .vscode b.txt"),
+        ("git clean -fd", "git clean -e /.vscode -fd", ".envrc"),
+        ("git clean -fdX -- .", "git clean -fdX -- . ':(top,exclude).envrc'", ".envrc b.txt"),
+        ("git clean -f", "git clean -e /.envrc -f", ""),
+        ("git clean -fx -- :/", "git clean -e /.envrc -e /.vscode -fx -- :/", ".envrc b.txt"),
+        ("git clean -fdx -e .envrc", "git clean -e /.vscode -fdx -e .envrc", ".envrc"),
         ("git stash -a", f"git stash push -a -- :/ {_UNTRACKED}", ".envrc .vscode b.txt"),
-        ("git stash --include-untracked", "git stash push -u -- :/ ':(top,exclude).vscode'", ".envrc"),
+        ("git stash --include-untracked", "git stash push --include-untracked -- :/ ':(top,exclude).vscode'", ".envrc"),
+        ("git stash push -ku -m 'a b'", f"git stash push -ku -m 'a b' -- :/ {_UNTRACKED}", ""),
+        ("git stash save -u mine now", f"git stash push -u -m 'mine now' -- :/ {_UNTRACKED}", ""),
     ],
 )
 def test_removing_untracked_files_is_refused_where_protected_ones_are_among_them(
     dirty: Path, command: str, remedy: str, ignored: str
 ) -> None:
     (dirty / ".git" / "info" / "exclude").write_text("\n".join(ignored.split()))
-
+    (dirty / "new" / "deep").mkdir(parents=True)
+    (dirty / "new" / "deep" / "c.txt").write_text("new\n")
     person = Person(AllowOnce())
 
     [told, done] = _play(dirty, [command, remedy], person)
@@ -366,7 +370,35 @@ def test_removing_untracked_files_is_refused_where_protected_ones_are_among_them
     assert len(person.questions) <= 1  # about what is lost with the second one
     assert "not run" not in done
     assert not (dirty / "b.txt").exists()
+    assert (dirty / "new" / "deep" / "c.txt").exists() == (command in ("git clean -f", "git clean -fdX -- ."))
     assert ((dirty / ".envrc").read_text(), (dirty / ".vscode" / "settings.json").read_text()) == ("mine\n", "{}\n")
+
+
+def test_removing_only_ignored_files_and_no_directories_has_no_other_way(dirty: Path) -> None:
+    (dirty / ".git" / "info" / "exclude").write_text(".envrc\nb.txt\n")
+
+    [told] = _play(dirty, ["git clean -fX"], Person(AllowOnce()))
+
+    assert "changes or removes .envrc" in told
+    assert "leaves them" not in told
+    assert (dirty / "b.txt").exists()
+
+
+def test_the_command_in_place_of_a_hard_reset_ends_a_merge(project: Path) -> None:
+    for branch in ("twin", "same"):
+        _git(project, "checkout", "-q", "-B", branch, "tools")
+        (project / "a.txt").write_text(f"{branch}\n")
+        _git(project, "commit", "-qam", branch)
+    subprocess.run(["git", "-C", project, *_IDENTITY, "merge", "-q", "twin"], check=False, capture_output=True)
+    (project / ".envrc").write_text("mine\n")
+    remedy = f"{_RESTORE}':(top,exclude).envrc' && git reset -q"
+    assert (project / ".git" / "MERGE_HEAD").exists()
+
+    told, _ = _play(project, ["git reset --hard", remedy], Person(AllowOnce()))
+
+    assert f"`{remedy}`" in told
+    assert not (project / ".git" / "MERGE_HEAD").exists()
+    assert ((project / "a.txt").read_text(), (project / ".envrc").read_text()) == ("same\n", "mine\n")
 
 
 @pytest.mark.parametrize(
@@ -391,5 +423,5 @@ def test_a_stash_of_a_changed_protected_file_is_refused(project: Path) -> None:
     [told] = _play(project, ["git stash push -qm mine"])
 
     assert "it changes or removes .envrc" in told
-    assert "`git stash push -- :/ ':(top,exclude).envrc'` leaves them" in told
+    assert "`git stash push -qm mine -- :/ ':(top,exclude).envrc'` leaves them" in told
     assert _git(project, "stash", "list") == ""

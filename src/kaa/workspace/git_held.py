@@ -19,6 +19,8 @@ _MAX_HELD = 100  # files in a question
 _MOST_CHANGED = 2_000  # files that a stash takes
 _MAX_LINES = 5_000  # of a file, to be compared in a moment
 _SHA1_LENGTH = 40
+WITHOUT = ":(top,exclude)"
+"""The beginning of a pathspec that leaves something at the top of the repository out."""
 _MOST_CHECKOUTS = 5  # in one command
 # Commands made it, or the user did since the sandbox was set up. So nothing must be lost with it that no branch has:
 # changes, untracked and ignored files. Its own index may hide changes.
@@ -117,7 +119,7 @@ class HeldFilesOfGit:
         """
         changed = await self._git.changed_files(_MOST_CHANGED) if taken.changes else None
         paths = [*(() if changed is None else changed.paths), *await self._not_tracked(taken)]
-        protected = await self._protected(dict.fromkeys(paths))
+        protected = await self._protected(sorted({*paths}))
         top = await self._git.ask("rev-parse", "--show-toplevel") if protected else None
         if top is None or not (held := await self._unwritable(line_of(top), protected[:_MAX_HELD])):
             return None
@@ -238,7 +240,7 @@ def _quick(argv: Sequence[str]) -> CommandRequest:
 
 def _pathspecs_without(paths: Iterable[str]) -> tuple[str, ...]:
     """Pathspecs that leave out the directory at the top that each of some files is in, or the file."""
-    return tuple(f":(top,exclude){top}" for top in dict.fromkeys(path.partition("/")[0] for path in paths))
+    return tuple(f"{WITHOUT}{top}" for top in dict.fromkeys(path.partition("/")[0] for path in paths))
 
 
 def _diff(path: str, change: _Change, before: bytes | None, after: bytes | None) -> Iterator[str]:

@@ -15,7 +15,7 @@ import msgspec
 
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import Words
-from kaa.workspace.git_held import HeldFiles, Taken
+from kaa.workspace.git_held import WITHOUT, HeldFiles, Taken
 
 # What of a revision is protected in the project, differs there and is held; None if nothing, or not known.
 AskHeld: TypeAlias = Callable[[str], Awaitable[HeldFiles | None]]
@@ -98,10 +98,17 @@ def _stash(words: Words) -> _Loss | None:
     if subcommand not in ("push", "save") or "--" in rest or (subcommand == "push" and any(_operands(plain))):
         return None
     is_all = _has(rest, "--all", "a")
-    untracked = is_all or _has(rest, "--include-untracked", "u")
-    option = ("-a",) if is_all else ("-u",) if untracked else ()
-    taken = Taken(changes=True, untracked=untracked, ignored=is_all)
-    return _Loss(taken, lambda without: shlex.join(("git", "stash", "push", *option, "--", ":/", *without)))
+    taken = Taken(changes=True, untracked=is_all or _has(rest, "--include-untracked", "u"), ignored=is_all)
+    known = [word for word in rest if word is not None]
+    if subcommand == "save":
+        options = [word for word in known if word.startswith("-")]
+        message = [word for word in known if not word.startswith("-")]
+        known = [*options, *(["-m", " ".join(message)] if message else [])]
+
+    def instead(without: Sequence[str]) -> str:
+        return "" if None in rest else shlex.join(("git", "stash", "push", *known, "--", ":/", *without))
+
+    return _Loss(taken, instead)
 
 
 def _clean(words: Words) -> _Loss | None:
@@ -119,13 +126,23 @@ def _clean(words: Words) -> _Loss | None:
     if operands not in ([], *([place] for place in _PLACES)):
         return None
     only_ignored = _has(options, "", "X")
-    taken = Taken(
-        untracked=not only_ignored,
-        ignored=only_ignored or _has(options, "", "x"),
-        directories=_has(options, "", "d"),
-        spared=tuple(spared),
-    )
-    return _Loss(taken, lambda without: _leaving(without, words))
+    directories = _has(options, "", "d") or bool(operands)  # with a path, git removes directories without -d
+    ignored = only_ignored or _has(options, "", "x")
+    taken = Taken(untracked=not only_ignored, ignored=ignored, directories=directories, spared=tuple(spared))
+
+    def instead(without: Sequence[str]) -> str:
+        if only_ignored:  # what -e spares would count as ignored
+            return _leaving(without, words) if directories else ""
+        known = [word for word in words if word is not None]
+        patterns = (word for one in without for word in ("-e", f"/{_as_pattern(one.removeprefix(WITHOUT))}"))
+        return "" if None in words else shlex.join((*known[:2], *patterns, *known[2:]))
+
+    return _Loss(taken, instead)
+
+
+def _as_pattern(path: str) -> str:
+    """A path as a pattern of `.gitignore` that fits nothing else."""
+    return re.sub(r"([\\*?\[\]!# ])", r"\\\1", path)
 
 
 def _moving(words: Words, without_force: Sequence[str | None]) -> _Loss:
@@ -133,7 +150,8 @@ def _moving(words: Words, without_force: Sequence[str | None]) -> _Loss:
     stays = all(word in ("-q", "--quiet", *_PRESENT) for word in words[2:] if word not in _FORCING | {"--hard"})
 
     def instead(without: Sequence[str]) -> str:
-        restoring = shlex.join((*_RESTORING, "--", ":/", *without))
+        # The reset ends a merge, too.
+        restoring = f"{shlex.join((*_RESTORING, '--', ':/', *without))} && git reset -q"
         if stays:
             return restoring
         known = [word for word in without_force if word is not None]
