@@ -74,6 +74,7 @@ class Life:
         states: of all servers, as they were told, without repetitions.
         reports: what the user was told.
         prepared: changes connections before they are opened.
+        forgotten: the servers whose installations were removed, as they may be half of one.
         code: what servers execute and commands can write, by path.
     """
 
@@ -83,6 +84,7 @@ class Life:
         self.states: list[tuple[str, ServerState]] = []
         self.prepared: Callable[[HeldConnection], object] = lambda _: None
         self.code: dict[str, str] = {}
+        self.forgotten: list[str] = []
         self._scripts = list(scripts) or [ScriptedServer()]
         self._timing = timing
         self.reports: list[str] = []
@@ -129,7 +131,8 @@ class Life:
             lambda: dict(self.code),
         )
         locks = self.home.cache / "mcp"
-        return Server(one, "/project", offer, self._connection, tell, self._timing, locks=locks)
+        forget = partial(self.forgotten.append, one.name)
+        return Server(one, "/project", offer, self._connection, tell, self._timing, locks=locks, forget_half=forget)
 
     def _connection(self, log: Callable[[str], None]) -> HeldConnection:
         log(f"start {len(self.connections)}")

@@ -76,6 +76,25 @@ class TestStarting:
         await servers.close()
 
     @in_loop
+    async def test_what_a_first_start_that_was_cut_short_installed_is_installed_anew(self, tmp_path: Path) -> None:
+        cut = Life(tmp_path)
+        cut.prepared = lambda connection: connection.opens.clear()
+        slow = cut.servers(command="npx")
+        starting = asyncio.create_task(slow.session("one", NOBODY))
+        while not cut.connections:
+            await asyncio.sleep(0)
+        starting.cancel()  # as at the end of kaa, and at the limit
+        await asyncio.gather(starting, return_exceptions=True)
+        await slow.close()
+        lives = [Life(tmp_path), Life(tmp_path)]
+        for life in lives:
+            servers = life.servers(command="npx")
+            await servers.session("one", NOBODY)
+            await servers.close()
+
+        assert [life.forgotten for life in (cut, *lives)] == [[], ["one"], []]
+
+    @in_loop
     async def test_first_starts_by_a_package_runner_come_one_after_the_other(self, tmp_path: Path) -> None:
         lives = [Life(tmp_path), Life(tmp_path)]
         both = [life.servers(command="uvx") for life in lives]

@@ -6,7 +6,7 @@ import pytest
 
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
-from kaa.shell.mcp.server_data import data_folder
+from kaa.shell.mcp.server_data import data_folder, remove_installed
 
 CODE = {"/a/server.py": "digest of the code"}
 
@@ -44,3 +44,16 @@ def test_changed_code_keeps_its_data_and_a_changed_entry_of_a_project_does_not(h
 
     assert data_folder(home, server("project"), "/a", {"/a/server.py": "another"}) == before
     assert data_folder(home, server("project", digest="another"), "/a", CODE) != before
+
+
+def test_only_what_runners_installed_is_removed_and_nothing_that_a_link_leads_to(tmp_path: Path) -> None:
+    cache, elsewhere = tmp_path / "server" / "cache", tmp_path / "elsewhere"
+    for folder in (cache / "_npx" / "4b4c", cache / "_cacache", elsewhere / "dlx"):
+        folder.mkdir(parents=True)
+    (cache / "pnpm").symlink_to(elsewhere)
+
+    remove_installed(tmp_path / "server")
+
+    assert not (cache / "_npx").exists()
+    assert (cache / "_cacache").exists()
+    assert (elsewhere / "dlx").exists()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # only where a server starts
     from kaa.mcp.client import McpClient
     from kaa.mcp.connection import Connection
     from kaa.mcp.contents import LogLine
+    from kaa.shell.mcp.first_start import FirstStart
 
 AnswerT = TypeVar("AnswerT")
 
@@ -64,6 +65,7 @@ class Server:
         host: where it is; empty for a program on this machine.
         lacks: keeps the scopes that the login there lacks.
         locks: the folder of the locks for first starts; None for none.
+        forget_half: removes what a package runner may have installed by half. Blocks.
 
     Attributes:
         log: the last lines that it logged or printed.
@@ -80,6 +82,7 @@ class Server:
         host: str = "",
         lacks: Callable[[str], Awaitable[None]] | None = None,
         locks: Path | None = None,
+        forget_half: Callable[[], None] = lambda: None,
     ) -> None:
         self.configured = configured
         self.offer = offer
@@ -90,6 +93,7 @@ class Server:
         self._host = host
         self._lacks = lacks
         self._locks = locks
+        self._forget_half = forget_half
         self._timing = timing
         self._lock = asyncio.Lock()
         self._client: McpClient | None = None
@@ -308,14 +312,25 @@ class Server:
             return self._connect(self.log.append)
 
         try:
-            async with self._first_start_alone():
-                client = await McpClient.connect(
-                    connection,
-                    ServerQuestions(self._project if self._sees_project() else "", samples=self._may_sample()),
-                    self,
-                    eras=self._eras(),
-                    patience=self._start_seconds,
-                )
+            async with self._first_start_alone() as first:
+                if first is not None and first.was_cut_short:
+                    await asyncio.to_thread(self._forget_half)
+                try:
+                    client = await McpClient.connect(
+                        connection,
+                        ServerQuestions(self._project if self._sees_project() else "", samples=self._may_sample()),
+                        self,
+                        eras=self._eras(),
+                        patience=self._start_seconds,
+                    )
+                except NoAnswerError:  # it was ended while it may have installed something
+                    raise
+                except McpError:
+                    if first is not None:
+                        first.ended()
+                    raise
+                if first is not None:
+                    first.ended()
         except LoginNeededError as error:
             raise ServerUnavailableError(str(await self._locked_out(error, logins))) from error
         except McpError as error:
@@ -325,7 +340,7 @@ class Server:
         self._reason = ""
         return client
 
-    def _first_start_alone(self) -> AbstractAsyncContextManager[None]:
+    def _first_start_alone(self) -> "AbstractAsyncContextManager[FirstStart | None]":
         """Keep other processes from starting it meanwhile, while a package runner may fill its cache."""
         if self._locks is None or not self.first_start:
             return nullcontext()

@@ -43,6 +43,19 @@ def data_folder(home: Home, server: ConfiguredServer, project: str, code: Mappin
     return folder
 
 
+# What package runners make of downloads, in the cache of a server. They take half of it for whole after a kill. The
+# downloads themselves stay.
+_INSTALLED = ("_npx", "pipx", "pnpm/dlx")
+
+
+def remove_installed(folder: Path) -> None:
+    """Remove what package runners installed in the folder of a server that does not run, so that they do it again."""
+    cache = folder.resolve() / "cache"
+    for path in (cache / name for name in _INSTALLED):
+        if path.resolve() == path:  # no link of the server's leads elsewhere
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def remove_data(home: Home, server: ConfiguredServer, projects: Iterable[str]) -> list[Path]:
     """Remove what package runners fetched for a server, and its folders if nothing else is in them.
 

@@ -169,8 +169,15 @@ class ServerMaker:
         async def lacks(scope: str) -> None:
             await logins().note_missing(one, scope)
 
-        locks = self._home.cache / "mcp"
-        return Server(one, root, offer, connect, tell, host=self._host(one, root), lacks=lacks, locks=locks)
+        def forget_half() -> None:
+            from kaa.shell.mcp.server_data import remove_installed  # lazy, as above
+            from kaa.shell.mcp.starting import kept_folder
+
+            with suppress(OSError):  # which the start says
+                remove_installed(kept_folder(one, self._place(root).seen_by(one), offer.code))
+
+        host, locks = self._host(one, root), self._home.cache / "mcp"
+        return Server(one, root, offer, connect, tell, host=host, lacks=lacks, locks=locks, forget_half=forget_half)
 
     def _place(self, root: str) -> "Place":
         from kaa.shell.mcp.place import Place  # lazy: a start of kaa starts no server

@@ -216,8 +216,8 @@ async def _start(
         there = line_elsewhere(line, base, is_free=is_free, names=names)
         words, variables = there.words, there.variables
     permissions = permissions_of(entry, place.project)
-    here = {path: digest for path, digest in admitted.items() if place.can_write_now(path)}
-    folder = data_folder(place.home, server, place.project, here) if is_approved else _passing_folder(place, closing)
+    here = _code_here(admitted, place)
+    folder = kept_folder(server, place, admitted) if is_approved else _passing_folder(place, closing)
     data, cache = str(folder), str(folder / "cache")
     own = variables_of_home(words, place.environ, data) if entry.sandbox and not place.is_full_access() else {}
     if own:
@@ -270,6 +270,25 @@ async def _start(
         packages.tell(lambda package: _end_for(process, _EXCHANGED.format(package), server, place))
     in_place.tell(lambda path, writer: _end_for(process, _WRITTEN.format(path, writer), server, place))
     return process
+
+
+def kept_folder(server: ConfiguredServer, place: Place, admitted: Mapping[str, str]) -> Path:
+    """Create the folder of what a server keeps in a project, unless it exists.
+
+    Args:
+        server: the server.
+        place: where it runs.
+        admitted: the code that it may execute, as `code_of` says it.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    return data_folder(place.home, server, place.project, _code_here(admitted, place))
+
+
+def _code_here(admitted: Mapping[str, str], place: Place) -> dict[str, str]:
+    """The code that commands of this run can write."""
+    return {path: digest for path, digest in admitted.items() if place.can_write_now(path)}
 
 
 def _passing_folder(place: Place, closing: ExitStack) -> Path:
