@@ -11,7 +11,7 @@ from kaa.builtin.file_paths import locate
 from kaa.builtin.tools.argument_names import with_path
 from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, ToolResultMessage
 from kaa.core.tool import ToolError
-from kaa.ext.context import ToolContext
+from kaa.ext.context import ConversationContext, ToolContext
 from kaa.ext.errors import CommandError
 from kaa.workspace.protocol import FileInfo
 
@@ -78,6 +78,28 @@ class SeenFiles:
         """Remember an edit. It tells the model nothing of the rest of a file that it did not know before."""
         if self._contents.get(_key(before, context)) == old or self._knows(before, context):
             self.note(after, new, context)
+
+    async def learn_changes(self, path: str, context: ConversationContext) -> str:
+        """Return how a file differs from what the model knows of it, as a text for the model, which knows it then.
+
+        Empty if nothing is different, or if the difference cannot be shown: then `check` tells of it.
+
+        Args:
+            path: as the model gave it.
+            context: of its call.
+        """
+        found = await locate(context.workspace, path)
+        if found is None:
+            return ""
+        key = (context.caller, found.info.real_path)
+        seen = self._contents.get(key)
+        if seen is None or self._stamps.get(key) == _stamp(found.info):
+            return ""
+        present = (await context.workspace.read(found.path, 0, _MAX_KEPT_BYTES + 1)).data
+        if len(present) > _MAX_KEPT_BYTES:
+            return ""
+        self._stamps[key], self._contents[key] = _stamp(found.info), present
+        return "" if present == seen else _difference(path, seen, present)
 
     def _knows(self, info: FileInfo, context: ToolContext) -> bool:
         """Return True if the model saw this state of the file, or a command of its own made it.

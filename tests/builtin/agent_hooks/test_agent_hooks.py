@@ -492,3 +492,30 @@ def test_a_guard_decides_about_a_link_and_where_it_leads(stage: Stage, protected
     [result] = [text for who, text in conversation(stage.server.requests[-1]) if who == "tool"]
     assert "A hook refused read: protected" in result
     assert sorted(seen) == ["/project/link", "/project/notes.txt"]
+
+
+def test_what_a_formatter_makes_of_a_file_is_told_and_not_taken_for_the_users_save(stage: Stage) -> None:
+    """As `black` does after each `write`."""
+    stage.server.begin(
+        [
+            call("write", path="a.py", content="x=1\n"),
+            call("write", path="a.py", content="x=2\n"),
+            say("Done."),
+        ]
+    )
+
+    async def formatted(_command: CommandRequest, _streams: FedStreams) -> FedResult:
+        data = stage.workspace.files["/project/a.py"]
+        await stage.workspace.write("a.py", data.replace(b"=", b" = "))
+        return ran(0)
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.work.submit(user_message("go"))
+
+    play(stage, scene, formatted, hook("PostToolUse", "black", "Write"))
+
+    first, second = [text for role, text in conversation(stage.server.requests[-1]) if role == "tool"]
+    assert "Hooks changed a.py after this call:" in first
+    assert "+x = 1" in first
+    assert "was not written" not in second
+    assert "+x = 2" in second

@@ -8,6 +8,8 @@ import msgspec
 from kaa.builtin.agent_hooks.calls import CallHook, answered, hooks_for, input_of, named, normalized, replaced
 from kaa.builtin.agent_hooks.handlers import Handlers, hooks_within, is_within_hook
 from kaa.builtin.agent_hooks.inputs import HookState, base_input, wanted
+from kaa.builtin.seen_files import SeenFiles
+from kaa.builtin.tools.argument_names import with_path
 from kaa.components.hooks import HookDefinition, HookEvent
 from kaa.components.hooks.outputs import Outcome, merged
 from kaa.core.messages import Json
@@ -23,6 +25,7 @@ from kaa.ext.api import (
 )
 
 _AFTER: tuple[HookEvent, ...] = ("PostToolUse", "PostToolUseFailure")
+_WRITING = frozenset({"write", "edit"})
 _HALTED = "A hook has stopped the agent: {}. Call no more tools, and tell the user."
 
 
@@ -101,6 +104,8 @@ class CallHooks:
                 answers = await self._handlers.run(jobs, context)
             outcome = merged(_permitted(jobs[index][0], answer, call) for index, answer in answers)
             contexts += outcome.contexts
+            if difference := await _changed_by_hooks(call, result, context):
+                contexts.append(difference)
         if outcome.halts:
             state.halted = _reason(outcome)
             contexts.append(_HALTED.format(state.halted))
@@ -111,6 +116,18 @@ class CallHooks:
         if not contexts and outcome.replacement is None:
             return None
         return msgspec.structs.replace(result, content=(*result.content, *map(TextContent, contexts)))
+
+
+async def _changed_by_hooks(call: ToolCall, result: ToolResult, context: ConversationContext) -> str:
+    """Say what hooks such as a formatter made of a file that a call wrote, so that the model knows it; else nothing."""
+    path = with_path(call.arguments).get("path")
+    if call.name not in _WRITING or result.is_error or not isinstance(path, str):
+        return ""
+    try:
+        difference = await context.state(SeenFiles, SeenFiles).learn_changes(path, context)
+    except OSError:
+        return ""
+    return f"Hooks changed {path} after this call:\n\n{difference}" if difference else ""
 
 
 def _reason(outcome: Outcome) -> str:
