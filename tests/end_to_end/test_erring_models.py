@@ -75,7 +75,8 @@ async def _run(trial: Trial, settings: Mapping[str, Json], folder: Path) -> Run:
     project, home = folder / "project", Home(folder / "home")
     shutil.copytree(TASKS / book.task / "environment", project)
     furnish(home.path, Home(folder.parent), settings, ())
-    environ = {**os.environ, "HOME": str(folder), "KAA_LOCAL_SERVERS": "none"}
+    # Without what else is installed: one model tries pytest and cargo, and would wait for them to start.
+    environ = {**os.environ, "PATH": os.defpath, "HOME": str(folder), "KAA_LOCAL_SERVERS": "none"}
     flags = SandboxFlags("workspace-write")
     workspace = start_workspace(str(project), flags, home, environ)
     host = Host(HostOptions(), home, environ, lambda _: None)
