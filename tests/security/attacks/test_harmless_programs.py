@@ -4,12 +4,14 @@ The canary is a file of the user's: it stays as it is until somebody has said ye
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.seat import Seat, answer
+from tests.end_to_end.seat import Seat, answer, choose
 from tests.support.model_server import ModelServer, call, say
+from tests.support.screen import Screen
 
 _CONTENT = "mine\n"
 
@@ -28,28 +30,39 @@ def _canary(seat: Seat) -> Path:
     return canary
 
 
-@pytest.mark.parametrize(
-    ("rule", "command"),
-    [
-        ("bash: uniq *", "uniq evil canary"),
-        ("bash: shuf *", "shuf -o canary evil"),
-        ("bash: curl *", "curl -s -o canary file:///etc/passwd"),
-        ("bash: setpriv *", "setpriv --nnp ./evil"),
-        ("bash: prlimit *", "prlimit --nofile=64 ./evil"),
-        ("bash: uv run *", "uv run ./evil"),
-        ("bash: npm exec *", "npm exec ./evil"),
-    ],
-)
-def test_a_harmless_program_does_no_harm_without_a_question(seat: Seat, rule: str, command: str) -> None:
-    seat.settings(approvals={"policy": "ask", "allow": [rule]})
+_COMMANDS = {
+    "bash: uniq *": "uniq evil canary",
+    "bash: shuf *": "shuf -o canary evil",
+    "bash: curl *": "curl -s -o canary file:///etc/passwd",
+    "bash: setpriv *": "setpriv --nnp ./evil",
+    "bash: prlimit *": "prlimit --nofile=64 ./evil",
+    "bash: uv run *": "uv run ./evil",
+    "bash: npm exec *": "npm exec ./evil",
+}
+
+
+def test_a_harmless_program_does_no_harm_without_a_question(seat: Seat) -> None:
+    seat.settings(approvals={"policy": "ask", "allow": list(_COMMANDS)})
     canary = _canary(seat)
+    script = [*(call("bash", command=command) for command in _COMMANDS.values()), say("Done.")]
 
-    with seat.open("work", script=[call("bash", command=command), say("Done.")]) as program:
-        program.wait_for(lambda screen: "Allow bash?" in screen.text() or "Done." in screen.text())
-        asked = "Allow bash?" in program.screen.text()
+    with seat.open("work", script=script) as program:
+        for command in _COMMANDS.values():
+            program.wait_for(partial(_asks_or_is_over, command))
+            assert "Done." not in program.screen.text(), command
+            assert canary.read_text() == _CONTENT, command
+            choose(program, "n")
+            program.wait_for("Enter denies the call")
+            program.press("enter")
+        program.wait_for("Done.")
 
-    assert asked
     assert canary.read_text() == _CONTENT
+
+
+def _asks_or_is_over(command: str, screen: Screen) -> bool:
+    """Whether there is a question about a command, or the model has the last word."""
+    _, _, question = screen.text().rpartition("Allow bash?")
+    return command in question or "Done." in screen.text()
 
 
 def test_the_rule_offered_for_one_program_runs_no_other(seat: Seat) -> None:
