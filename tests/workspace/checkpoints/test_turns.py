@@ -239,6 +239,25 @@ def test_a_file_in_place_of_a_directory_goes_both_ways(play: Play) -> None:
     play(scene, FILES)
 
 
+_SOCKET = """python3 -c "import socket as s; s.socket(s.AF_UNIX).bind('{}')" """
+
+
+@pytest.mark.parametrize("makes", ["mkfifo {}", _SOCKET], ids=["pipe", "socket"])
+@pytest.mark.parametrize("place", ["a.txt", "d"])
+def test_what_comes_back_takes_the_place_of_what_has_no_content(play: Play, place: str, makes: str) -> None:
+    async def scenario(turns: Turns) -> None:
+        change_set = await turns.changed(f"rm -rf {place}; {makes.format(place)}")
+
+        undone = await turns.undo(change_set)
+
+        assert turns.contents() == {"a.txt": "mine\n", "d": "/", "d/f": "mine\n"}
+        assert list(undone.kept) == []
+        plan = await turns.checkpoints.preview([], [change_set.id])
+        assert place in [conflict.path for conflict in plan.conflicts]  # nobody can make it again
+
+    play(scenario, {"a.txt": "mine\n", "d/f": "mine\n"})
+
+
 def test_names_that_are_not_utf8_and_contents_of_all_bytes(play: Play) -> None:
     name = os.fsencode("caf") + b"\xe9"
 

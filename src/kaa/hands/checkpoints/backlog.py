@@ -197,7 +197,7 @@ class Backlog:
         if state is None or not (is_same or was_closed):  # of one that was closed, the look itself tells a change
             return False
         self.remove(path)
-        if state.kind == "other":
+        if state.kind in ("other", "special"):
             self._rules.leave_out(limit, state.size)
         if was_made:
             if content is not None:

@@ -22,8 +22,9 @@ class State(NamedTuple):
     """What is at a path.
 
     Attributes:
-        kind: `file`, `symlink`, `directory`, or `other`, whose content is not kept; `unread`, a file that changed
-            before it was read, or, with a stamp, one that will be read later.
+        kind: `file`, `symlink`, `directory`, `special` (a pipe, a socket or a device, which has no content), or
+            `other`, whose content is not kept; `unread`, a file that changed before it was read, or, with a stamp, one
+            that will be read later.
         digest: BLAKE2b of the content or of a symlink's target, in hex; empty for other kinds.
         mode: permission bits; 0 for symlinks.
         size: in bytes; 1 for the project's directory while not all files in it have been read.
@@ -97,7 +98,9 @@ def _look(directory: int, name: str, known: State | None, max_bytes: int) -> See
     if kind == stat.S_IFLNK:
         target = os.fsencode(os.readlink(name, dir_fd=directory))
         return Seen(State("symlink", digest_of(target), 0, len(target), _fresh_stamp(status)), target)
-    if kind != stat.S_IFREG or status.st_size > max_bytes:
+    if kind != stat.S_IFREG:
+        return Seen(State("special", "", stat.S_IMODE(status.st_mode), 0, _stamp(status)))
+    if status.st_size > max_bytes:
         return Seen(_other(status))
     return _read(directory, name, max_bytes)
 

@@ -412,7 +412,7 @@ class Tracker:
             if known is not None or directory not in self._incomplete:
                 self._take_in(path, seen.state, None)
             return True
-        if seen.state.kind == "other" and (known is None or trusting):
+        if seen.state.kind in ("other", "special") and (known is None or trusting):
             self._rules.leave_out(limit, seen.state.size)
         if limit < 0 and known is None:
             self._incomplete.add(directory)

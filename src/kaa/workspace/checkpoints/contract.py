@@ -12,10 +12,11 @@ import msgspec
 if TYPE_CHECKING:  # few turns restore anything
     from kaa.workspace.checkpoints.plans import FileDifference, FileMove, RestorePlan, RestoreResult
 
-# `other`: something is there whose content is not kept: a device, a socket, or a file above the limits.
+# `other`: a file whose content is not kept: it is above the limits, or cannot be read.
+# `special`: a pipe, a socket or a device: it has no content, so nothing is lost where something takes its place.
 # `unread`: a file that changed before its content had been read for the first time; with a size and a mode, one that is
 # read before the turn ends, unless it changes.
-StateKind: TypeAlias = Literal["file", "symlink", "directory", "other", "unread"]
+StateKind: TypeAlias = Literal["file", "symlink", "directory", "special", "other", "unread"]
 
 Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{2})*\Z")]
 
@@ -40,7 +41,7 @@ class FileState(msgspec.Struct, frozen=True):
     @property
     def is_kept(self) -> bool:
         """Whether the store has all that is needed to restore it."""
-        return self.kind not in ("other", "unread")
+        return self.kind not in ("special", "other", "unread")
 
     def same_as(self, other: "FileState | None") -> bool:
         """Whether there is no difference that would have to be restored."""
@@ -48,7 +49,7 @@ class FileState(msgspec.Struct, frozen=True):
             return False
         if self.kind == "unread":  # told twice of one file: between the two, nobody changed it
             return self.mode != 0 and self == other
-        if not self.is_kept:
+        if not self.is_kept and self.kind != "special":
             return False
         return (self.digest, self.mode) == (other.digest, other.mode)
 

@@ -232,7 +232,8 @@ class _Reading:
 
     def _reason_against(self, state: FileState | None) -> str:
         move = self.move
-        if reason := _reason_for(move.target, move.expected):
+        is_replaced = move.target is not None and move.expected is not None and move.expected.kind == "special"
+        if reason := _reason_for(move.target, None if is_replaced else move.expected):
             return reason
         if is_same(state, move.expected) or (_is_directory(state, move.expected) and not _is_directory(move.target)):
             return self._problem
