@@ -70,6 +70,23 @@ def test_what_is_left_at_an_end_comes_back_like_what_a_kill_left(store: FileStor
     assert [message.text for message in build_context(store).messages] == ["It has finished."]
 
 
+def test_that_they_cannot_be_kept_is_told_once_until_they_can(store: FileStore) -> None:
+    store.append(Custom(custom_type="begun"))
+    said: list[str] = []
+    waiting = WaitingMessages(store.path, (), said.append)
+    waiting_path(store.path).mkdir()  # in the way, also of root
+    waiting.keep([_STEERING])
+    waiting.keep([_STEERING, _LAST])
+    waiting_path(store.path).rmdir()
+    waiting.keep([_LAST])
+    waiting_path(store.path).unlink()
+    waiting_path(store.path).mkdir()
+    waiting.keep([_LAST])
+
+    assert [one.partition(" (")[0] for one in said] == ["messages that wait cannot be kept"] * 2
+    assert said[0].endswith("): they are lost if kaa is killed")
+
+
 def test_what_nobody_takes_stays_beside_what_waits_later(store: FileStore) -> None:
     WaitingMessages(store.path).keep([_STEERING])
 

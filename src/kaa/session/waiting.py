@@ -29,10 +29,15 @@ class WaitingMessages:
     Args:
         session: the file of the session, which only this process has open.
         left: what waited when its kaa was killed; it stays here until it is taken.
+        notify: told, in a sentence, that they cannot be kept.
     """
 
-    def __init__(self, session: Path, left: Sequence[UserMessage] = ()) -> None:
+    def __init__(
+        self, session: Path, left: Sequence[UserMessage] = (), notify: Callable[[str], object] = lambda _: None
+    ) -> None:
         self._session = session
+        self._notify = notify
+        self._was_told = False
         self._path = waiting_path(session)
         self._left = list(left)
         self._handed_out: list[UserMessage] = []  # those of them that somebody has, and that nothing else keeps yet
@@ -58,6 +63,12 @@ class WaitingMessages:
                 self._path.unlink(missing_ok=True)
         except OSError as error:
             LOG.warning("messages that wait cannot be kept: %s", error)
+            if messages and not self._was_told:
+                self._was_told = True
+                why = error.strerror or error
+                self._notify(f"messages that wait cannot be kept ({why}): they are lost if kaa is killed")
+        else:
+            self._was_told = False
 
     def leave(self, messages: Sequence[UserMessage]) -> None:
         """Keep these for the next opening of the session, if there can be one."""
@@ -103,7 +114,7 @@ def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody
         with suppress(OSError):  # a disk that is read-only: it stays where it is
             path.replace(aside)
         notify(f"messages that waited when kaa ended cannot be read ({error}): they are in {aside}")
-        return WaitingMessages(store.path)
+        return WaitingMessages(store.path, (), notify)
     sent = [message for message in left if message.note is not None or message.origin != "person"]
     if sent:
         with suppress(SessionWriteError):  # a full disk: the next opening adds them
@@ -114,7 +125,7 @@ def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody
         messages = "a message was" if len(left) == 1 else f"{len(left)} messages were"
         where = "back in the editor" if somebody_looks else "kept for the editor of the terminal (kaa -c)"
         notify(f"kaa ended before {messages} sent: {where}")
-    waiting = WaitingMessages(store.path, left)
+    waiting = WaitingMessages(store.path, left, notify)
     waiting.keep(())
     return waiting
 

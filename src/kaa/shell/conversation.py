@@ -543,7 +543,7 @@ class Conversation:
         if self._waiting is None and isinstance(store := self._session.store, FileStore):
             from kaa.session.waiting import WaitingMessages  # lazy: in many conversations nothing waits
 
-            self._waiting = WaitingMessages(store.path)
+            self._waiting = WaitingMessages(store.path, (), self._session.notify)
         return self._waiting
 
     def take_left(self) -> list[UserMessage]:

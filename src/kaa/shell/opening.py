@@ -556,6 +556,7 @@ def _session_parts(
         worktrees,
         acting,
         session.waiting,
+        at.notify,
     )
 
 

@@ -68,6 +68,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         acting: makes what carries out what extensions do; it gets what starts runs for them, once that is there, and
             what gives the mode of approvals.
         waiting: what waited in it when its kaa was killed.
+        notify: tells the user, in a sentence.
     """
 
     store: SessionStore
@@ -87,3 +88,4 @@ class SessionParts(msgspec.Struct, frozen=True):
     worktrees: "Callable[[], ConversationWorktrees]"
     acting: "Callable[[Callable[[], Unasked | None], Callable[[], str]], Acting]"
     waiting: "WaitingMessages | None"
+    notify: Callable[[str], None]

@@ -147,3 +147,15 @@ def test_whoever_waits_for_the_draft_is_told_when_it_is_on_the_disk(session: Pat
         keeper.keep()
 
     assert told == ['{"text":"short"}']
+
+
+def test_that_a_draft_cannot_be_written_is_said_and_leaves_nothing_behind(session: Path) -> None:
+    with seated(session.parent) as seat:
+        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper.begin(session, Draft())
+        draft_path(session).mkdir()
+        seat.main_view.editor.set_text("typed")
+        keeper.keep()
+
+        assert seat.main_view.status.text.startswith("what you type cannot be saved before it is sent: ")
+    assert [path.name for path in session.parent.glob("*.new")] == []

@@ -161,7 +161,7 @@ def test_the_session_tells_what_it_changed_without_what_was_undone(scene: Scene)
     assert both.text.splitlines()[:3] == ["a.txt  changed +1 -0", "c.txt  created +1 -0", "2 files"]
     assert isinstance(one, CommandReply)
     assert one.text.startswith("a.txt  changed +1 -0\n1 file\n\ndiff --git a/a.txt b/a.txt\nindex ")
-    assert one.text.endswith("--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,2 @@\n one\n+two")
+    assert one.text.endswith("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,2 @@\n one\n+two")
     assert isinstance(absent, CommandReply)
     assert absent.refused
     assert "has not changed c.txt" in absent.text
@@ -629,6 +629,24 @@ def test_that_nothing_can_be_kept_stops_nobody_and_is_said_once(scene: Scene) ->
     assert (scene.project / "a.txt").read_text() == "three\n"
     (notice,) = scene.notices
     assert "cannot undo" in notice
+
+
+def test_that_something_can_be_kept_again_is_said(scene: Scene) -> None:
+    (scene.home / "checkpoints").write_text("in the way")
+
+    async def act(conversation: Conversation) -> None:
+        await conversation.submit("work")
+        (scene.home / "checkpoints").unlink()
+        await conversation.submit("more")
+        await conversation.submit("and more")
+
+    script = [bash("echo two > a.txt"), say("Done."), bash("echo three > a.txt"), say("Done.")]
+    scene.play([*script, bash("echo four > a.txt"), say("Done.")], act)
+
+    assert [notice.partition(":")[0] for notice in scene.notices] == [
+        "checkpoints are off",
+        "checkpoints are on again",
+    ]
 
 
 def test_turns_without_a_checkpoint_are_named_with_the_reason_when_they_are_taken_back(scene: Scene) -> None:

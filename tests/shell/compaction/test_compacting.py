@@ -104,7 +104,9 @@ class TestImages:
         kept = [[name for name in ("b2xk", "bWlk", "bmV3") if name in request] for request in sent]
         assert kept == [["b2xk", "bWlk"], ["b2xk", "bWlk", "bmV3"], ["bmV3"], [], []]
         assert sent[-1].count("image left out") == 3
-        assert [notice for notice in stage.notices if "will not be sent" in notice] != []
+        older, own = (notice.partition(":")[0] for notice in stage.notices if "of this size" in notice)
+        assert older == "the 2 oldest images of the conversation will not be sent to the model any more"
+        assert own == "the model does not see the image of your message"
 
     def test_a_request_that_is_too_large_without_images_is_condensed(self, stage: Stage) -> None:
         stage.server.begin([READ, Refusal(413), say("the milk is to be remembered"), say("done")])

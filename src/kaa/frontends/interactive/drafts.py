@@ -129,7 +129,7 @@ class DraftKeeper:
         if self._path is None:
             return
         text = self._main_view.editor.text
-        with contextlib.suppress(OSError, SessionError):
+        try:
             if not text.strip():
                 self._hold(None)
                 self._path.unlink(missing_ok=True)
@@ -138,13 +138,22 @@ class DraftKeeper:
                 self._keep_images(self._attachments.held(text))
                 self._hold(_write(self._path, data))
             else:
-                if not self._was_told:
-                    self._was_told = True
-                    self._main_view.say("this text is too long to be saved before it is sent: the limit is 4 MiB")
+                self._tell("this text is too long to be saved before it is sent: the limit is 4 MiB")
                 return
-            when_kept, self._when_kept = self._when_kept, []
-            for kept in when_kept:
-                kept()
+        except (OSError, SessionError) as error:
+            why = (isinstance(error, OSError) and error.strerror) or error
+            self._tell(f"what you type cannot be saved before it is sent: {why}")
+            return
+        self._was_told = False
+        when_kept, self._when_kept = self._when_kept, []
+        for kept in when_kept:
+            kept()
+
+    def _tell(self, problem: str) -> None:
+        """Say once why what stands in the editor is not kept, until it is again."""
+        if not self._was_told:
+            self._was_told = True
+            self._main_view.say(problem, "warning")
 
     def _keep_images(self, images: dict[int, ImageContent]) -> None:
         """Write the images, which are large, only when they are others."""
@@ -219,6 +228,7 @@ def _write(path: Path, data: bytes) -> int:
         new.replace(path)
     except BaseException:
         os.close(descriptor)
+        new.unlink(missing_ok=True)
         raise
     return descriptor
 

@@ -113,6 +113,7 @@ class TurnCheckpoints:
         self._looked = False  # by a call that changes nothing
         self._beginning: asyncio.TimerHandle | None = None
         self._problem = "" if checkpoints is not None else _SWITCHED_OFF
+        self._told = ""  # why nothing could be kept, as the user knows; until something is kept again
         self._missed = ""  # why nothing is kept of what the turn does
         self._git_settings = git_settings
         self._git_before: dict[str, object] = {}  # by call
@@ -222,14 +223,18 @@ class TurnCheckpoints:
             SessionWriteError: the session can no longer be written.
         """
         self._recorder.custom(CHECKPOINT, naming(change_set.id, len(change_set.files), after, rewind=rewind))
+        if self._told:
+            self._told = ""
+            self._notify("checkpoints are on again: kaa can undo what changes in the project from here on")
         self._agent.emit(CheckpointTaken(change_set.id, len(change_set.files)))
 
     def report(self, error: OSError) -> None:
         """Tell the user, once, why nothing can be kept now."""
         said = error.strerror or str(error)
         self._missed = f"{error.filename}: {said}" if error.filename else said
-        if self._missed != self._problem:
-            self._problem = self._missed
+        self._problem = self._missed
+        if said != self._told:  # each try names another file
+            self._told = said
             self._notify(f"checkpoints are off: {self._problem}; kaa cannot undo what changes in the project now")
 
     async def close(self) -> None:

@@ -98,11 +98,18 @@ class Compacting:
         """Leave out the oldest images. Returns False if there are none."""
         from kaa.shell.compaction.images import without_oldest_images  # lazy: few servers refuse images
 
-        messages, count = without_oldest_images(self._agent.messages)
+        before = self._agent.messages
+        messages, count = without_oldest_images(before)
         if count:
+            said = next((at for at in reversed(range(len(before))) if isinstance(before[at], UserMessage)), 0)
             self._agent.condense(messages)
-            images = "the oldest image" if count == 1 else f"the {count} oldest images"
-            self._notify(f"{images} of the conversation will not be sent to the model any more: {error}")
+            if messages[said] is not before[said]:
+                self._notify(
+                    f"the model does not see {'the image' if count == 1 else 'images'} of your message: {error}"
+                )
+            else:
+                images = "the oldest image" if count == 1 else f"the {count} oldest images"
+                self._notify(f"{images} of the conversation will not be sent to the model any more: {error}")
         return count > 0
 
     def _narrow(self, window: int) -> None:
