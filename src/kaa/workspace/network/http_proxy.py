@@ -18,8 +18,8 @@ from kaa.workspace.network.streams import EndOfStreamError, MalformedError, Stre
 _REASONS = {
     400: "Bad Request",
     403: "Blocked by the kaa sandbox",  # many programs show this line and not the text
-    408: "HttpRequest Timeout",
-    431: "HttpRequest Header Fields Too Large",
+    408: "Request Timeout",
+    431: "Request Header Fields Too Large",
     502: "Bad Gateway",
 }
 _SWITCHING_PROTOCOLS = 101
