@@ -59,6 +59,10 @@ def test_trust_alone_permits_no_host(project: Project) -> None:
     assert project.asked(Answering()) == [False, False]
 
 
+def test_who_does_not_trust_the_project_permits_no_host(project: Project) -> None:
+    assert project.asked(Answering("no", registries=True)) == [False, False]
+
+
 def test_they_are_not_offered_where_no_file_shows_a_need(project: Project) -> None:
     (project.root / "package.json").unlink()
     asker = Answering(registries=True)

@@ -135,7 +135,7 @@ class TrustDecisions:
         answer = await asker.ask(msgspec.structs.replace(question, servers=lines, manifests=manifests))
         if not isinstance(answer, TrustDecision):
             return None
-        if answer.registries and manifests:
+        if answer.registries and answer.choice == "stored" and manifests:
             permit_registries(workspace)
         store = TrustStore(self._home)
         match answer.choice:
