@@ -27,14 +27,18 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
-def ended(folder: Path, command: str, given: str = "", *, of_project: bool = True, event: str = "PreToolUse") -> Ended:
+def ended(
+    folder: Path, command: str, given: str = "", *, of_project: bool = True, event: str = "PreToolUse", plugin: str = ""
+) -> Ended:
     async def whole() -> Ended:
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
         workspace = LocalWorkspace.start(str(folder / "project"), env=environment)
         try:
             if not (await workspace.sandbox.status()).confined:
                 pytest.skip("this machine cannot confine anything")
-            hook = msgspec.structs.replace(guard(command, of_project=of_project), event=event, named_event=event)
+            hook = msgspec.structs.replace(
+                guard(command, of_project=of_project), event=event, named_event=event, plugin=plugin
+            )
             return await run_command(hook, given, workspace, {}, 60)
         finally:
             await workspace.close()
@@ -169,6 +173,20 @@ def test_a_guard_that_the_sandbox_keeps_from_a_host_names_it(folder: Path, tier:
     assert "Network access to registry.npmjs.org" in said
     assert "--net registries/node allows it" in said
     assert "can log to" not in said
+
+
+def test_a_guard_of_a_plugin_that_reaches_no_host_refuses(folder: Path, tier: str) -> None:
+    if tier not in ("full", "bwrap"):
+        pytest.skip("no proxy tells hosts apart")
+    program = "import urllib.request as r; r.urlopen('http://registry.npmjs.org/guard', timeout=20)"
+    line = f'python3 -c "{program}" || exit 1'
+    of_plugin = msgspec.structs.replace(guard(line), plugin="protect")
+
+    outcome = outcome_of(of_plugin, ended(folder, line, "{}", plugin="protect"))
+
+    assert outcome.decision == "deny"
+    assert "--net registries/node allows it" in outcome.reason
+    assert "in an entry of yours" not in outcome.reason
 
 
 def test_other_hooks_that_the_sandbox_stops_name_the_folder_and_the_setting(folder: Path) -> None:

@@ -28,7 +28,7 @@ WAY_OUT: Final = (
 )
 _RIGHTS: Final = '"sandbox": false in an entry of yours gives the hook your rights.'
 _ASKED: Final = "Its settings lie in a project: kaa asks in the terminal whether they are yours, and then shows it."
-_NOT_WRITTEN: Final = ("read", "network", "private", "forbidden", "unanswered")  # another place to write is no help
+_OF_NETWORK: Final = ("network", "direct", "private", "forbidden", "unanswered")
 _NOT_READ = LazyPattern(r"No such file|can't open|[Cc]annot (?:open|find)|not found|[Pp]ermission denied")
 _WORD = LazyPattern(r"""[^\s'";&|<>()]+""")
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
@@ -84,10 +84,15 @@ async def run_command(
         return Ended(
             None, output, errors, f"was blocked by the sandbox, so its answer does not count: {notice} {WAY_OUT}"
         )
+    advice = _advice(done.blocked, hook)
     if code == _REFUSES:
-        return Ended(code, output, f"{errors.rstrip()} [{_advice(done.blocked)}]")
-    problem = f"was blocked by the sandbox: {_advice(done.blocked)}"
-    return Ended(None, problem=problem, undecided=True) if decides else Ended(code, output, errors, problem)
+        return Ended(code, output, f"{errors.rstrip()} [{advice}]")
+    # A plugin's guard that is not even fetched, or does not reach what it asks, might have refused.
+    is_cut_off = hook.event == "PreToolUse" and hook.plugin and any(one.kind in _OF_NETWORK for one in done.blocked)
+    problem = f"was blocked by the sandbox: {advice}"
+    return (
+        Ended(None, problem=problem, undecided=True) if decides or is_cut_off else Ended(code, output, errors, problem)
+    )
 
 
 async def _hidden_script(hook: HookDefinition, errors: str, workspace: Workspace) -> str:
@@ -112,11 +117,12 @@ def _missed_script(hook: HookDefinition, errors: str) -> str:
     return next(filter(os.path.isfile, found), "")
 
 
-def _advice(blocked: Sequence[Blocked]) -> str:
-    """Say what was blocked, and what allows it: of a file that is hidden, its own sentence does, too."""
+def _advice(blocked: Sequence[Blocked], hook: HookDefinition) -> str:
+    """Say what was blocked, and what allows it: of a hidden file and of a host, its own sentence does, too."""
     told = dict.fromkeys(_told(one) for one in blocked)
-    way_out = (_RIGHTS,) if all(one.kind in _NOT_WRITTEN for one in blocked) else (WAY_OUT,)
-    return " ".join((*told, *way_out))
+    if all(one.kind == "read" or one.kind in _OF_NETWORK for one in blocked):
+        return " ".join((*told, *(() if hook.plugin else (_RIGHTS,))))
+    return " ".join((*told, WAY_OUT))
 
 
 def _told(blocked: Blocked) -> str:

@@ -41,7 +41,7 @@ MAX_DEPTH = 16  # levels of directories; each costs at least one request for eac
 _WITH_CODE = frozenset({".pi", ".opencode", "opencode.json", "opencode.jsonc"})
 
 _SETTINGS = f"{PROJECT_FOLDER}/settings.json"
-_SERVERS = "programs and servers that the model may use (MCP), after a question for each"
+_SERVERS = "programs and servers that the model may use (MCP); each that is not described below asks first"
 # What files are for, for people; the first fitting prefix counts.
 _USES = (
     *((path, _SERVERS) for path in SERVER_FILES),
