@@ -243,6 +243,43 @@ def test_it_goes_on_with_what_was_chosen_in_the_session(seat: Seat, server: Mode
         one.kill()
 
 
+def test_what_waits_is_sent_there_and_survives_a_kill_of_it(seat: Seat, server: ModelServer) -> None:
+    with seat.open(sandbox="", script=[pausing("Working"), pausing("Working on")]) as terminal:
+        enter(terminal, "work")
+        server.wait_until_stalled()
+        enter(terminal, "of pears")
+        terminal.wait_for("steering: of pears")
+        enter(terminal, "/detach")
+        terminal.wait_for_end()
+    one = handed_over(seat)
+    server.wait_for_requests(2)
+    one.kill()
+
+    with seat.start("-c", script=[say("Sweet.")]) as terminal:
+        terminal.wait_for("kaa ended before a message was sent")
+        terminal.wait_for("of pears")
+        enter(terminal, "")
+        terminal.wait_for("Sweet.")
+
+    assert seat.heard()[-1] == ("user", "of pears")
+
+
+def test_what_waited_is_sent_once_by_the_process_that_goes_on(seat: Seat, server: ModelServer) -> None:
+    with seat.open(sandbox="", script=[pausing("Working"), say("Done."), say("Sweet.")]) as terminal:
+        enter(terminal, "work")
+        server.wait_until_stalled()
+        enter(terminal, "of pears")
+        terminal.wait_for("steering: of pears")
+        enter(terminal, "/detach")
+        terminal.wait_for_end()
+    one = handed_over(seat)
+    one.wait_for_end()
+
+    assert seat.heard()[-1] == ("user", "of pears")
+    assert [text for _, text in seat.heard()].count("of pears") == 1
+    assert not list(seat.home.glob("sessions/**/*.waiting"))
+
+
 def test_leaving_can_stop_it_or_be_taken_back(seat: Seat, server: ModelServer) -> None:
     with seat.open(script=[pausing("Working")]) as terminal:
         enter(terminal, "work")

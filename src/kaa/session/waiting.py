@@ -96,7 +96,9 @@ class WaitingMessages:
         self.keep(self._waiting)
 
 
-def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody_looks: bool) -> WaitingMessages:
+def recover_waiting(
+    store: FileStore, notify: Callable[[str], None], *, somebody_looks: bool, was_handed_over: bool = False
+) -> WaitingMessages:
     """What waited when a session's kaa was killed. What extensions had sent gets into the session: the model reads it.
 
     Nothing may be at work in the session yet.
@@ -105,6 +107,7 @@ def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody
         store: the session.
         notify: told, in a sentence, what becomes of the messages of the person.
         somebody_looks: whether they come back into an editor.
+        was_handed_over: whether another process left them for this one: it takes them, and nothing is to be told.
     """
     path = waiting_path(store.path)
     try:
@@ -121,7 +124,7 @@ def recover_waiting(store: FileStore, notify: Callable[[str], None], *, somebody
             store.append(*map(custom_entry, sent))
             store.request_sync()
             left = [message for message in left if message not in sent]
-    if left:
+    if left and not was_handed_over:
         messages = "a message was" if len(left) == 1 else f"{len(left)} messages were"
         where = "back in the editor" if somebody_looks else "kept for the editor of the terminal (kaa -c)"
         notify(f"kaa ended before {messages} sent: {where}")

@@ -382,7 +382,7 @@ def _open_session(options: ConversationOptions, settings: Settings, at: Surround
     if isinstance(store, FileStore) and waiting_path(store.path).exists():
         from kaa.session.waiting import recover_waiting  # lazy: few are killed while messages wait
 
-        waiting = recover_waiting(store, at.notify, somebody_looks=at.asker.can_ask)
+        waiting = recover_waiting(store, at.notify, somebody_looks=at.asker.can_ask, was_handed_over=options.goes_on)
     if isinstance(store, FileStore) and len(store.tree) and agents_folder(store.path).is_dir():
         from kaa.shell.lost_agents import tell_of_lost_agents  # lazy: few conversations run agents
 

@@ -8,11 +8,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from kaa.core.events import MessageEnd
+from kaa.core.events import Event, MessageEnd
 from kaa.core.messages import UserMessage, user_message
 from kaa.frontends.command_line import CommandLine
 from kaa.frontends.exit_codes import ExitCode
@@ -93,13 +94,14 @@ async def _open(
     options = command_line.conversation_options()
     if handed_over is not None:
         # What was chosen in the session counts more than how it was begun.
-        options = msgspec.structs.replace(options, trust=options.trust or "stored", fixed=())
+        options = msgspec.structs.replace(options, trust=options.trust or "stored", fixed=(), goes_on=True)
         hosted = await host.open(options, workspace)
         for limit in handed_over.limits:
             hosted.conversation.budget.set_limit(limit.scope, limit.measure, limit.amount)
         await hosted.begin()
         notes = [user_message(handed_over.note, origin="command")] if handed_over.note else []
-        return [*notes, *map(user_message, handed_over.messages)], hosted
+        waiting = hosted.conversation.take_left()
+        return [*notes, *waiting, *map(user_message, handed_over.messages)], hosted
     first, rest = await compose(command_line.messages, "", workspace, permit)
     # Nobody is attached yet: of what the user trusted before, only instructions that are still the same hold.
     options = msgspec.structs.replace(options, trust=options.trust or "instructions")
@@ -149,9 +151,17 @@ def _leave_terminal(started: Started) -> None:
     os.close(nothing)
 
 
+def _taken(hosted: HostedConversation, message: UserMessage, event: Event) -> None:
+    """Keep a message beside the session no more that was left there and is in it now."""
+    if isinstance(event, MessageEnd) and isinstance(event.message, UserMessage):
+        hosted.conversation.let_go([message])
+
+
 async def _work(hosted: HostedConversation, messages: Sequence[UserMessage], server: LiveServer) -> None:
     """Work on the messages and on what clients and extensions want, until nothing is left and nobody is there."""
     for message in messages:
+        taken = partial(_taken, hosted, message)
+        unsubscribe = hosted.conversation.subscribe(taken)
         try:
             match await hosted.work.submit(message):
                 case CommandNotRun(text=text) | CommandReply(text=text):
@@ -163,6 +173,8 @@ async def _work(hosted: HostedConversation, messages: Sequence[UserMessage], ser
         except FORESEEN as error:
             LOG.warning("a message was not sent: %s", error)
             server.notice(f"A message was not sent: {error}")
+        finally:
+            unsubscribe()
     while True:
         await server.until_alone()
         await server.until_done()

@@ -44,11 +44,11 @@ async def hand_over(
     note = _NOTE if was_running else _ONLY_AGENTS if agents else ""
     note += _AGENTS + ", ".join(agents) if agents else ""
     model, limits = conversation.models.current, _left(conversation, was_running=was_running)
-    waiting = [message.said.text for message in await hosted.work.abort()]
+    conversation.leave(await hosted.work.abort())  # a kill of either process leaves them there
     if server is not None:
         server.close()
     await host.end(hosted)
-    handed = HandedOver(conversation.session_path, model.name, model.thinking, limits, note, (*waiting, *loops))
+    handed = HandedOver(conversation.session_path, model.name, model.thinking, limits, note, tuple(loops))
     try:
         return await asyncio.to_thread(start, Orders(tuple(arguments), handed), directory)
     except (LiveError, OSError) as error:

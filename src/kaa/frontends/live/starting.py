@@ -46,7 +46,7 @@ class HandedOver(msgspec.Struct, frozen=True):
         model: as `--model` takes it.
         limits: what its run and the session may still use.
         note: tells the model what happened; empty if nothing of its was under way.
-        messages: of the person, that waited for the model, and slash commands.
+        messages: slash commands of the person. The messages that waited for the model are beside the session.
     """
 
     session: str
