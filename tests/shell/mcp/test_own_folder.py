@@ -243,3 +243,10 @@ def test_the_way_back_is_told_only_where_something_of_the_project_may_be_missing
     land: Land, said: str, is_told: bool
 ) -> None:
     assert bool(way_back(land.server("npx -y some-server"), said)) is is_told
+
+
+def test_a_file_that_is_named_by_its_path_is_missing_wherever_the_server_starts(land: Land) -> None:
+    said = f"open {land.project}/x.xlsx: no such file or directory"
+
+    assert way_back(land.server("npx -y some-server"), said, str(land.project)) == ""
+    assert way_back(land.server("npx -y some-server"), "open x.xlsx: no such file or directory", str(land.project))

@@ -99,13 +99,16 @@ def line_elsewhere(line: CommandLine, base: str, *, is_free: bool, names: Collec
     return CommandLine(tuple(words), dict(zip(line.variables, values, strict=True)), line.cwd)
 
 
-def way_back(server: ConfiguredServer, said: str) -> str:
+def way_back(server: ConfiguredServer, said: str, project: str = "") -> str:
     """How a server starts in the project, if it says that it misses something there; empty if it does not.
 
     Args:
         server: one that started in a folder of its own.
         said: how it described its failure.
+        project: its directory. A file that is named by its path there is missing wherever the server starts.
     """
+    if project and re.search(rf"{re.escape(project)}/[^'\"`\s:,;)]", said):
+        return ""
     if not _MISSES.search(said) or server.entry.cwd or not server.entry.sandbox:
         return ""
     return (

@@ -348,7 +348,7 @@ def _hindrance(
 ) -> str:
     """What kept a server from its work, and what to do; empty if nothing is known."""
     kept = hindrance_of(server, place.project, place.user_home, data, blocked, said, asked)
-    return kept or (way_back(server, said) if leaves else "")
+    return kept or (way_back(server, said, place.project) if leaves else "")
 
 
 def code_to_admit(server: ConfiguredServer, place: Place) -> Mapping[str, str]:
