@@ -250,8 +250,8 @@ def test_what_comes_back_takes_the_place_of_what_has_no_content(play: Play, plac
 
         undone = await turns.undo(change_set)
 
-        assert turns.contents() == {"a.txt": "mine\n", "d": "/", "d/f": "mine\n"}
         assert list(undone.kept) == []
+        assert turns.contents() == {"a.txt": "mine\n", "d": "/", "d/f": "mine\n"}
         plan = await turns.checkpoints.preview([], [change_set.id])
         assert place in [conflict.path for conflict in plan.conflicts]  # nobody can make it again
 

@@ -27,7 +27,7 @@ KEPT_MARK = ".kaa-blocked"
 # Git uses each directory in these, whatever its name is.
 CONTAINERS = frozenset(("worktrees", "modules"))
 _MAX_KEPT_BYTES = 224  # of a name, with room for what makes it another
-_KEPT = LazyPattern(r".*\.kaa-blocked(-[0-9a-f]+)?(\.lock)?")
+_KEPT = LazyPattern(r"(.*?)(?:\.kaa-blocked(?:-[0-9a-f]+)?(?:\.lock)?)+")
 
 # Called with an open file or directory, before it is read; for a directory, with the names that matter in it.
 Watch: TypeAlias = Callable[[int, "frozenset[str] | Plain | None"], None]
@@ -180,7 +180,12 @@ def is_out_of_use(path: str) -> bool:
 
 
 def kept_names(name: str, ending: str = "") -> Iterator[str]:
-    """Names under which something may be kept, without end. A long name is cut: file systems allow 255 bytes."""
+    """Names under which something may be kept, without end. A long name is cut: file systems allow 255 bytes.
+
+    What the guard of another kaa has moved away gets another number.
+    """
+    if (kept := _KEPT.fullmatch(name)) is not None:
+        name = kept[1]
     name = os.fsdecode(os.fsencode(name)[:_MAX_KEPT_BYTES])
     yield f"{name}.kaa-blocked{ending}"
     for number in range(2, 10):
