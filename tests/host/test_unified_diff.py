@@ -34,6 +34,14 @@ def _applied(diff: list[str], old: list[str]) -> list[str]:
     return made + old[at:]
 
 
+def test_lines_that_are_often_equal_are_not_compared() -> None:
+    old, new = ["x", "y", "x"] * 1_000, ["x"] * 197 + ["z"]
+
+    found = list(hunks(["a", *old, "b"], ["a", *new, "b"]))
+
+    assert [line for line in found if line.startswith(" ")] == [" a", " x", " b"]
+
+
 def test_a_last_line_without_its_end_is_marked() -> None:
     assert list(patch_hunks("a\nb", "a\nc\n")) == ["@@ -1,2 +1,2 @@", " a", "-b", "\\ No newline at end of file", "+c"]
 

@@ -3,6 +3,7 @@
 Only what lies between the equal lines at both ends is compared. The two lines that name the files are the caller's.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import takewhile
@@ -11,6 +12,7 @@ from typing import TypeAlias
 # A product of numbers of lines that takes some 0.1 s to compare at worst.
 MAX_COMPARED = 4_000_000
 _CONTEXT_LINES = 3
+_LENGTH_WITHOUT_FREQUENT = 200  # of the new lines, difflib
 
 _Operation: TypeAlias = tuple[str, int, int, int, int]
 
@@ -34,7 +36,7 @@ def hunks(
     above, below = head - before, tail - behind
     gone, come = old[above : len(old) - below], new[above : len(new) - below]
     groups: Iterable[Sequence[_Operation]]
-    if len(gone) * len(come) <= max_compared:
+    if len(gone) * len(come) <= max_compared and _is_quick(gone, come):
         groups = SequenceMatcher(None, gone, come).get_grouped_opcodes(context_lines)
     else:
         ends = len(gone) - behind, len(come) - behind
@@ -54,6 +56,17 @@ def hunks(
                 continue
             yield from (f"-{line}" for line in gone[old_start:old_end])
             yield from (f"+{line}" for line in come[new_start:new_end])
+
+
+def _is_quick(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether comparing takes no longer than the product of the lengths says: few pairs of lines are equal.
+
+    For each block that it finds, difflib looks at all equal pairs. In long texts it leaves frequent lines out.
+    """
+    if len(new) >= _LENGTH_WITHOUT_FREQUENT:
+        return True
+    counts = Counter(new)
+    return sum(counts[line] for line in old) * min(len(old), len(new)) <= MAX_COMPARED
 
 
 def patch_hunks(old: str, new: str) -> Iterator[str]:

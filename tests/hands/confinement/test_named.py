@@ -104,6 +104,18 @@ def test_what_links_in_a_folder_of_hooks_elsewhere_lead_to_is_named(project: Pat
     assert named(project, of_user="[core]\n\thooksPath = ~/hooks\n") == {"scripts/check"}
 
 
+def test_many_links_leave_room_for_what_configuration_names(project: Path) -> None:
+    hooks = project / ".git/hooks"
+    hooks.mkdir()
+    for number in range(100):
+        (hooks / f"dispatched-{number}").symlink_to("../../dispatch")
+        (hooks / f"own-{number:03}").symlink_to(f"../../check-{number}")
+
+    found = named(project, "[core]\n\thooksPath = githooks\n")
+
+    assert {"githooks", "dispatch"} <= found
+
+
 @pytest.mark.parametrize(
     "value", ["", ".", "..", "/", "~", "~root/x", "../../etc", ".git/hooks", "/etc/passwd", "%(prefix)/x"]
 )

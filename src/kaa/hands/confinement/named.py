@@ -66,10 +66,20 @@ def named_paths(gits: Iterable[repositories.Repository], projects: Iterable[str]
     paths = (path for top, own in places.items() for found in (*everywhere, *own) for path in _paths(found, top, home))
     links = (link for git in gits for path in git.directories for link in repositories.obeyed_links(path))
     ways = chain.from_iterable(map(_behind_link, dict.fromkeys(links)))
-    # A link and where it leads.
-    both = chain(ways, chain.from_iterable((path, os.path.realpath(path)) for path in paths))
-    inside = (path for path in both if _is_in_any(path, roots) and ".git" not in path.split("/"))
-    return tuple(dict.fromkeys(islice(inside, 2 * _MAX_NAMED)))[:_MAX_NAMED]
+    both = chain.from_iterable((path, os.path.realpath(path)) for path in paths)  # a link and where it leads
+    # Each has a limit of its own: the guard holds more links, but nothing more of what configuration names.
+    return tuple(dict.fromkeys((*_first_inside(both, roots), *_first_inside(ways, roots))))
+
+
+def _first_inside(paths: Iterable[str], roots: tuple[str, ...]) -> tuple[str, ...]:
+    """The first paths in some directories, each once, and none in a repository's own directory."""
+    inside = (path for path in paths if _is_in_any(path, roots) and ".git" not in path.split("/"))
+    found: dict[str, None] = {}
+    for path in inside:
+        found[path] = None
+        if len(found) == _MAX_NAMED:
+            break
+    return tuple(found)
 
 
 def needed_paths(home: str, untrusted: Iterable[str], hidden: Iterable[str]) -> tuple[str, ...]:
