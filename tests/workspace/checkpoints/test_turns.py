@@ -258,6 +258,22 @@ def test_what_comes_back_takes_the_place_of_what_has_no_content(play: Play, plac
     play(scenario, {"a.txt": "mine\n", "d/f": "mine\n"})
 
 
+@pytest.mark.parametrize("place", ["a.txt", "d"])
+def test_what_comes_back_takes_the_place_of_what_is_too_large_to_be_kept(play: Play, place: str) -> None:
+    async def scenario(turns: Turns) -> None:
+        change_set = await turns.changed(f"rm -rf {place}; truncate -s 11M {place}")
+
+        undone = await turns.undo(change_set)
+
+        assert list(undone.kept) == []
+        aside = turns.root / f"{place}.kaa-replaced"
+        assert aside.stat().st_size == 11 * 1024 * 1024
+        aside.unlink()
+        assert turns.contents() == {"a.txt": "mine\n", "d": "/", "d/f": "mine\n"}
+
+    play(scenario, {"a.txt": "mine\n", "d/f": "mine\n"})
+
+
 def test_names_that_are_not_utf8_and_contents_of_all_bytes(play: Play) -> None:
     name = os.fsencode("caf") + b"\xe9"
 

@@ -10,6 +10,7 @@ from kaa.hands.checkpoints.states import State, look
 
 _NEW_DIRECTORY_MODE = 0o777  # less the umask
 _PERMISSIONS = 0o777
+_MOST_SET_ASIDE = 100  # of one name
 _SPECIAL_BITS = {stat.S_ISUID: "set-user-ID", stat.S_ISGID: "set-group-ID", stat.S_ISVTX: "sticky"}
 
 
@@ -65,16 +66,25 @@ class Putter:
             if target is None and expected is None:
                 return ""
             raise NotAsExpectedError
+        aside, remarks = "", ""
+        if expected is not None and expected.kind == "other":  # nobody has its content
+            aside, remarks, expected = *_set_aside(descriptor, name), None
         lost = 0
-        if target is None:
-            _remove(descriptor, name, expected)
-        elif target.kind == "directory":
-            _make_directory(descriptor, name, expected, target)
-        else:
-            lost = self._replace(descriptor, name, expected, target, content)
+        try:
+            if target is None:
+                _remove(descriptor, name, expected)
+            elif target.kind == "directory":
+                _make_directory(descriptor, name, expected, target)
+            else:
+                lost = self._replace(descriptor, name, expected, target, content)
+        except BaseException:
+            if aside:
+                with contextlib.suppress(OSError):
+                    _rename(descriptor, aside, name)
+            raise
         if "directory" in (expected and expected.kind, target and target.kind):
             self._nearby.forget()
-        return _without(lost)
+        return "; ".join(filter(None, (remarks, _without(lost))))
 
     def close(self) -> None:
         """Let go of the directories."""
@@ -137,6 +147,30 @@ def _check(directory: int, name: str, expected: State | None) -> None:
     state = look(directory, name, expected).state
     if state is not expected and (state is None or not state.same_as(expected)):
         raise NotAsExpectedError
+
+
+def _set_aside(directory: int, name: str) -> tuple[str, str]:
+    """Give a file whose content is not kept another name beside it. Returns that, and what people are told.
+
+    Raises:
+        NotAsExpectedError: something else is there.
+        OSError: the system refused.
+    """
+    state = look(directory, name).state
+    if state is None or state.kind != "other":
+        raise NotAsExpectedError
+    for number in range(1, _MOST_SET_ASIDE):
+        aside = f"{name}.kaa-replaced" if number == 1 else f"{name}.kaa-replaced-{number}"
+        with contextlib.suppress(FileExistsError):
+            _rename(directory, name, aside)
+            return aside, f"what was there is {aside} now, as it is too large to be kept or cannot be read"
+    raise FileExistsError(errno.EEXIST, "there are too many files that were replaced", name)
+
+
+def _rename(directory: int, name: str, other: str) -> None:
+    """Rename a file, but over no other one."""
+    os.link(name, other, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+    os.unlink(name, dir_fd=directory)
 
 
 def _remove(directory: int, name: str, expected: State | None) -> None:

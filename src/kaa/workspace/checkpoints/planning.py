@@ -29,6 +29,7 @@ _BETWEEN = "changed by someone else in between"
 # Line by line comparison takes the product of both lengths; above this, lines are only counted.
 _MAX_COMPARED = 4_000_000
 _PERMISSIONS = 0o777
+_REPLACED = ("special", "other")
 
 
 class Way:
@@ -232,9 +233,12 @@ class _Reading:
 
     def _reason_against(self, state: FileState | None) -> str:
         move = self.move
-        is_replaced = move.target is not None and move.expected is not None and move.expected.kind == "special"
+        # Nothing is lost: what has no content is replaced, and a file whose content is not kept gets another name.
+        is_replaced = move.target is not None and move.expected is not None and move.expected.kind in _REPLACED
         if reason := _reason_for(move.target, None if is_replaced else move.expected):
             return reason
+        if is_replaced and move.expected is not None and state is not None and state.kind == move.expected.kind:
+            return self._problem
         if is_same(state, move.expected) or (_is_directory(state, move.expected) and not _is_directory(move.target)):
             return self._problem
         if state is None:
