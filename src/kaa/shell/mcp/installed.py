@@ -9,6 +9,7 @@ PACKAGES = frozenset({"node_modules", "site-packages", ".venv", "venv", ".pixi",
 """Folders with installed packages."""
 INSTALLED = "installed: "
 """What the digest of such packages begins with; they are not copied."""
+_MAX_ENTRIES = 500_000  # of a folder; 4 s
 _MAX_UNSAVED_SECONDS = 900  # Linux saves after 30, in the modes for laptops after 600
 
 
@@ -34,15 +35,27 @@ def _save(folder: str) -> None:
         os.close(descriptor)
 
 
-def fingerprint(top: str, *, compiled: bool = False) -> tuple[str, list[str]]:
+class TooManyFilesError(ValueError):
+    """A folder has more files than are looked at; the message says what to do."""
+
+
+def fingerprint(top: str, *, compiled: bool = False, max_entries: int = _MAX_ENTRIES) -> tuple[str, list[str]]:
     """A digest of the names, sizes, times and inodes of all in a folder, with compiled modules or not; and its links.
 
     Commands cannot set the ctime. A page of a mapping that was written and not yet saved can be written again without
     a new one, so files that changed lately are saved first.
+
+    Raises:
+        TooManyFilesError: there are more than `max_entries`, perhaps because a command made them.
     """
     found, paths, links = hashlib.sha256(), [top], list[str]()
     for folder, folders, files in os.walk(top):
         paths += (os.path.join(folder, name) for name in (*folders, *files))
+        if len(paths) > max_entries:
+            raise TooManyFilesError(
+                f"{top} has more than {max_entries:,} files, which are too many to compare at each start. Remove what"
+                " is no package from it, or install the server's packages in a directory of their own"
+            )
     if any(map(_changed_lately, paths)):
         _save(top)
     for path in sorted(paths):
