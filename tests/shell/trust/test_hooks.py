@@ -49,14 +49,14 @@ def test_trust_covers_the_hooks_and_not_the_other_settings_of_a_file(home: Home)
 
 
 def test_the_question_shows_the_commands(home: Home) -> None:
-    files = {FILE: settings("./check.sh"), ".claude/settings.local.json": settings("./other.sh")}
+    files = {FILE: settings("./check.sh"), ".claude/settings.local.json": settings("sed 's/  *=/ =/'\nx")}
 
     use, *hooks = surveyed(home, files).uses
 
     assert use == "hooks, whose commands run in the sandbox when the model works:"
     assert hooks == [
         f"{FILE}: PreToolUse Bash: ./check.sh",
-        ".claude/settings.local.json: PreToolUse Bash: ./other.sh",
+        ".claude/settings.local.json: PreToolUse Bash: sed 's/  *=/ =/'↵x",
     ]
 
 

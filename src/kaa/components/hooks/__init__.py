@@ -107,8 +107,10 @@ class HookDefinition(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """What it runs, in one line for people."""
+        if self.handler == "command":  # blanks in it mean something
+            command = self.command if self.args is None else shlex.join((self.command, *self.args))
+            return "↵".join(command.strip().splitlines())
         what = {
-            "command": self.command if self.args is None else shlex.join((self.command, *self.args)),
             "http": f"calls {self.url}",
             "mcp_tool": f"calls the tool {self.tool} of MCP server {self.server} with {self.input}",
             "prompt": f"asks the model: {self.prompt}",

@@ -105,4 +105,4 @@ def _lines(server: ConfiguredServer, place: Place, code: Mapping[str, str]) -> t
         lines.append(f"It fetches {package} in the newest version each time.")
     if code:
         lines += described_code({}, code)
-    return tuple(" ".join(in_one_line(line).split()) for line in lines)
+    return tuple(map(in_one_line, lines))

@@ -163,7 +163,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         if hooks := [file for file in self.components.files if file.place.kind == "hook"]:
             from kaa.shell.components.hook_files import commands_of  # lazy: few projects have hooks
 
-            commands = [" ".join(line.split()) for file in hooks for line in commands_of(file) or [file.path]]
+            commands = [line for file in hooks for line in commands_of(file) or [file.path]]
             if len(commands) > _MOST_HOOKS:
                 commands[_MOST_HOOKS:] = [f"{len(commands) - _MOST_HOOKS} more, which `kaa import` lists"]
             lines += [f"{_HOOK_USE}:", *commands]

@@ -70,7 +70,7 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
 
     def _trust_it(self, *, registries: bool = False) -> None:
         if self.lines_seen < self._end_of_servers:
-            self.insist("No answer yet, read on to the end of the MCP servers")
+            self.insist("No answer yet: read about all MCP servers")
         else:
             self._answer(TrustDecision("stored", registries))
 
