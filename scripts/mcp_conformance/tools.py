@@ -16,7 +16,7 @@ from kaa.mcp.contents import AudioPart, CallResult, ImagePart, ResourcePart, Tex
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import ToolInfo
 from kaa.mcp.questions import FormRequest
-from kaa.mcp.served_calls import Caller
+from kaa.mcp.served_calls import ToolCaller
 
 _PNG: Final = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=="
@@ -51,7 +51,7 @@ _MESSAGE: Final[dict[str, Json]] = {
     "required": ["message"],
 }
 
-_Answer = Callable[[dict[str, Json], Caller], Awaitable[CallResult]]
+_Answer = Callable[[dict[str, Json], ToolCaller], Awaitable[CallResult]]
 
 
 def _text(text: str) -> CallResult:
@@ -59,7 +59,7 @@ def _text(text: str) -> CallResult:
 
 
 def _fixed(result: CallResult) -> _Answer:
-    async def answer(_: dict[str, Json], __: Caller) -> CallResult:
+    async def answer(_: dict[str, Json], __: ToolCaller) -> CallResult:
         return result
 
     return answer
@@ -68,7 +68,7 @@ def _fixed(result: CallResult) -> _Answer:
 def _asking(*questions: FormRequest, then: str = "") -> _Answer:
     """Ask the person one question after another; `{message}` is that of the call."""
 
-    async def answer(arguments: dict[str, Json], caller: Caller) -> CallResult:
+    async def answer(arguments: dict[str, Json], caller: ToolCaller) -> CallResult:
         said = ""
         for question in questions:
             message = question.message.format_map({"message": arguments.get("message")})
@@ -79,7 +79,7 @@ def _asking(*questions: FormRequest, then: str = "") -> _Answer:
     return answer
 
 
-async def _progress(_: dict[str, Json], caller: Caller) -> CallResult:
+async def _progress(_: dict[str, Json], caller: ToolCaller) -> CallResult:
     for step in ("begun", "half", "done"):
         caller.progress(step)
         await asyncio.sleep(0.05)
@@ -158,7 +158,7 @@ class _Tools:
             ToolInfo(name=name, description=name, input_schema=schemas.get(name, {"type": "object"})) for name in _TOOLS
         )
 
-    async def call(self, tool: str, arguments: dict[str, Json], caller: Caller) -> CallResult:
+    async def call(self, tool: str, arguments: dict[str, Json], caller: ToolCaller) -> CallResult:
         if tool not in _TOOLS:
             raise McpError(f"unknown tool {tool!r}", code=codes.INVALID_PARAMS)
         return await _TOOLS[tool](arguments, caller)

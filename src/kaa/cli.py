@@ -15,7 +15,7 @@ from kaa import __version__
 
 if TYPE_CHECKING:
     from kaa.core.budget import Measure
-    from kaa.frontends.command_line import CommandLine
+    from kaa.frontends.command_line import CommandLineOptions
     from kaa.frontends.interactive.boot import TerminalOptions
     from kaa.shell.safety import SandboxFlags, UnopenedWorkspace
     from kaa.workspace.local import LocalWorkspace
@@ -513,10 +513,10 @@ def _terminal(parsed: argparse.Namespace) -> "TerminalOptions":
 
         return sandbox_flags(parsed)
 
-    def command_line() -> "CommandLine":
-        from kaa.frontends.command_line import CommandLine
+    def command_line() -> "CommandLineOptions":
+        from kaa.frontends.command_line import CommandLineOptions
 
-        return CommandLine(parsed, directory)
+        return CommandLineOptions(parsed, directory)
 
     return TerminalOptions(
         directory, parsed.plain, parsed.fullscreen, parsed.resume, sandbox, command_line, parsed.worktree or ""
@@ -525,7 +525,7 @@ def _terminal(parsed: argparse.Namespace) -> "TerminalOptions":
 
 def _headless(
     command: Sequence[str], parsed: argparse.Namespace
-) -> "Callable[[CommandLine, LocalWorkspace | UnopenedWorkspace], int]":
+) -> "Callable[[CommandLineOptions, LocalWorkspace | UnopenedWorkspace], int]":
     """The frontend without a terminal."""
     if command == ["mcp", "serve"]:
         from kaa.frontends.mcp import serving  # lazy, as the others: only this command needs it
@@ -690,11 +690,11 @@ def run(arguments: Sequence[str]) -> int:
     directory = current_directory()
     opened = open_workspace(hands, directory, sandbox_flags(parsed))
     frontend = _headless(command, parsed)
-    from kaa.frontends.command_line import CommandLine
+    from kaa.frontends.command_line import CommandLineOptions
 
     # What is loaded by now lives as long as the process, and a turn makes few cycles: measured, the usual
     # settings of the collector cost a tenth of a turn.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
-    return frontend(CommandLine(parsed, directory), opened)
+    return frontend(CommandLineOptions(parsed, directory), opened)

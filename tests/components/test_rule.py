@@ -5,16 +5,16 @@ import random
 import pytest
 
 from kaa.components.frontmatter import document_in
-from kaa.components.rule import Rule, RuleDialect, matches, rule_in, seen_from
+from kaa.components.rule import InstructionRule, RuleDialect, matches, rule_in, seen_from
 
 
-def rule(head: str, dialect: RuleDialect = "claude") -> Rule:
+def rule(head: str, dialect: RuleDialect = "claude") -> InstructionRule:
     return rule_in(document_in(f"---\n{head}\n---\nUse tabs.\n"), dialect)
 
 
 class TestClaude:
     def test_a_rule_without_paths_is_for_all_files(self) -> None:
-        assert rule("title: x") == Rule("Use tabs.", always=True)
+        assert rule("title: x") == InstructionRule("Use tabs.", always=True)
         assert rule_in(document_in("Use tabs."), "claude").always
 
     @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ class TestCursor:
     def test_globs_that_are_no_yaml(self) -> None:
         found = rule("description: Tests\nglobs: *.spec.ts,src/*.js\nalwaysApply: false", "cursor")
 
-        assert found == Rule("Use tabs.", "Tests", ("**/*.spec.ts", "src/*.js"))
+        assert found == InstructionRule("Use tabs.", "Tests", ("**/*.spec.ts", "src/*.js"))
 
     def test_always(self) -> None:
         assert rule("globs: *.ts\nalwaysApply: true", "cursor").globs == ()

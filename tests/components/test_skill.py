@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from skills_ref.validator import validate
 
-from kaa.components.frontmatter import Document, document_in
+from kaa.components.frontmatter import MarkdownFile, document_in
 from kaa.components.skill import Skill, Unusable, problems, skill_in
 
 NAMES = (
@@ -29,7 +29,7 @@ TEXTS = ("Fill forms.", "", " ", "d" * 1024, "d" * 1025, "Use when: x", 'With "q
 
 
 def skill(folder: str = "pdf", body: str = "Do it.", **fields: object) -> Skill | Unusable:
-    return skill_in(Document({name.replace("_", "-"): value for name, value in fields.items()}, body), folder)
+    return skill_in(MarkdownFile({name.replace("_", "-"): value for name, value in fields.items()}, body), folder)
 
 
 def usable(folder: str = "pdf", body: str = "Do it.", **fields: object) -> Skill:
@@ -51,7 +51,7 @@ def test_names_in_notes_add_no_lines() -> None:
     fields: dict[str, object] = {f"x\n- y\x1b[2J\x9b{number}": "" for number in range(30)}
     fields |= {"name": "b", "description": "x", "z" * 10_000: ""}
 
-    found = skill_in(Document(fields, "Do it."), "a\nb")
+    found = skill_in(MarkdownFile(fields, "Do it."), "a\nb")
 
     assert isinstance(found, Skill)
     assert all(note.isprintable() and len(note) < 500 for note in found.notes)

@@ -36,7 +36,7 @@ from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.frontends.mcp.asking import ElicitingAsker
 from kaa.frontends.rpc.dialogs import DialogResponse, Dialogs
 from kaa.mcp.questions import ElicitAnswer, FormRequest
-from kaa.mcp.served_calls import Caller
+from kaa.mcp.served_calls import ToolCaller
 from kaa.tui.events import Key
 from tests.support.keyboard import keyboard_context
 
@@ -74,7 +74,7 @@ def concerns_machine(question: Approval) -> bool:
     return not only_hosts or question.risk == "outside" or question.loses_outside
 
 
-class Accepting(Caller):
+class Accepting(ToolCaller):
     """An MCP client that accepts every form.
 
     Args:

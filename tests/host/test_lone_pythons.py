@@ -93,8 +93,8 @@ def test_a_program_keeps_its_packages_without_editable_installs_of_projects(mach
 def test_a_program_without_editable_installs_of_projects_stays_as_it_is(machine: Machine, tmp_path: Path) -> None:
     (machine.packages / "app.pth").write_text(f"{tmp_path}\n")
 
-    assert lone_pythons.without_projects(_PYTHON, machine.environ) == lone_pythons.Started(_PYTHON)
-    assert lone_pythons.without_projects("/bin/sh", machine.environ) == lone_pythons.Started("/bin/sh")
+    assert lone_pythons.without_projects(_PYTHON, machine.environ) == lone_pythons.ProgramStart(_PYTHON)
+    assert lone_pythons.without_projects("/bin/sh", machine.environ) == lone_pythons.ProgramStart("/bin/sh")
 
 
 def test_a_virtual_environment_has_its_own_packages_only(machine: Machine, tmp_path: Path) -> None:

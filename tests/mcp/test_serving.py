@@ -8,7 +8,7 @@ import pytest
 from kaa.core.messages import Json
 from kaa.mcp.contents import CallResult
 from kaa.mcp.manifest import ServerInfo, ToolInfo
-from kaa.mcp.served_calls import Caller
+from kaa.mcp.served_calls import ToolCaller
 from kaa.mcp.serving import McpServer
 from tests.support.mcp_server import NAMESPACE
 
@@ -21,7 +21,7 @@ class _NoTools:
     def tools(self) -> tuple[ToolInfo, ...]:
         return ()
 
-    async def call(self, tool: str, arguments: dict[str, Json], caller: Caller) -> CallResult:
+    async def call(self, tool: str, arguments: dict[str, Json], caller: ToolCaller) -> CallResult:
         raise AssertionError(tool)
 
 

@@ -14,7 +14,7 @@ from kaa.shell.code_in_place import CodeInPlace, UnwrittenCode
 from kaa.shell.home import Home
 from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import ServerPlace
 from kaa.shell.mcp.starting import start_program
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -144,7 +144,9 @@ async def test_a_server_is_ended_and_its_code_counts_as_that_of_commands(
         (base / "dev/srv/server.sh").write_text("cat\n")
         (base / "project").mkdir()
         (base / "kaa").mkdir()
-        place = Place(Home(base / "kaa"), _environ(base), str(base / "project"), SandboxOptions, report=reports.append)
+        place = ServerPlace(
+            Home(base / "kaa"), _environ(base), str(base / "project"), SandboxOptions, report=reports.append
+        )
         server = ConfiguredServer("one", entry, Source("/file", "user"), "digest")
         assert code_of(server, place) == {}
         process = await start_program(server, place, print, {})
@@ -166,7 +168,7 @@ async def test_a_server_that_works_in_the_home_goes_on_when_projects_come_there(
         for name in ("project", "kaa", "dev"):
             (base / name).mkdir()
         reports = list[str]()
-        place = Place(Home(base / "kaa"), environ, str(base / "project"), SandboxOptions, report=reports.append)
+        place = ServerPlace(Home(base / "kaa"), environ, str(base / "project"), SandboxOptions, report=reports.append)
         server = ConfiguredServer("one", entry, Source("/file", "user"), "digest")
         process = await start_program(server, place, print, code_of(server, place))
         assert await asyncio.to_thread(os.read, process.stdout, 3) == b"up\n"
@@ -187,7 +189,7 @@ async def test_a_script_with_another_name_is_code_of_commands(tmp_path: Path) ->
     (tmp_path / "bin").mkdir()
     script = tmp_path / "bin/server.sh"
     script.hardlink_to(tmp_path / "project/tool.sh")
-    place = Place(Home(tmp_path / "kaa"), _environ(tmp_path), str(tmp_path / "elsewhere"), SandboxOptions)
+    place = ServerPlace(Home(tmp_path / "kaa"), _environ(tmp_path), str(tmp_path / "elsewhere"), SandboxOptions)
     server = ConfiguredServer("one", ServerEntry(command="sh", args=(str(script),)), Source("/file", "user"), "d")
 
     assert str(script) in code_of(server, place)

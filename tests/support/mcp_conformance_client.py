@@ -23,7 +23,7 @@ from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from kaa.mcp.client import McpClient
 from kaa.mcp.errors import LoginNeededError, McpError
-from kaa.mcp.http.streamable import HttpConnection
+from kaa.mcp.http.streamable import StreamableHttpConnection
 from kaa.mcp.oauth.bound import McpServerAuthorizer, let_in
 from kaa.mcp.oauth.login import log_in
 from kaa.mcp.oauth.machine import MachineAuthorizer
@@ -133,7 +133,7 @@ class _Client:
             return ()
 
         return await McpClient.connect(
-            lambda: HttpConnection(self._url, let_in(self._transport, authorizer), no_headers),
+            lambda: StreamableHttpConnection(self._url, let_in(self._transport, authorizer), no_headers),
             _Defaults(),
             Observed(),
             eras=("modern", "legacy"),

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from kaa.mcp import messages
-from kaa.mcp.connection import Connection, Message, RequestId
+from kaa.mcp.connection import Message, RequestId, ServerConnection
 from kaa.mcp.contents import CallResult, LogLine, TextPart
 from kaa.mcp.errors import ServerGoneError
-from kaa.mcp.manifest import Manifest, ToolInfo
+from kaa.mcp.manifest import ServerManifest, ToolInfo
 from kaa.mcp.questions import (
     ElicitAnswer,
     Elicitation,
@@ -25,7 +25,7 @@ from kaa.mcp.questions import (
 from tests.support import mcp_server
 
 
-class MemoryConnection(Connection):
+class MemoryConnection(ServerConnection):
     """A connection to a scripted server in this process. `say` has the server say something of its own."""
 
     def __init__(self, server: mcp_server.ScriptedServer) -> None:
@@ -35,12 +35,12 @@ class MemoryConnection(Connection):
         self.is_closed = False
 
     async def open(self) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         if self.server.fault == "exits":
             raise ServerGoneError("it exited with code 3: cannot find its database")
 
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         for answer in self.server.handle(json.loads(messages.encode(message))):
             asyncio.get_running_loop().call_soon(self.say, answer)
 
@@ -58,16 +58,16 @@ class MemoryConnection(Connection):
         self._ended(reason)
 
     def agreed(self, protocol: str) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         self.protocol = protocol
 
     def cancel(self, request: RequestId) -> bool:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         self.cancelled.append(request)
         return False
 
     async def close(self) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         self.is_closed = True
 
 
@@ -113,12 +113,12 @@ class Observed:
     """Remembers what a client tells its observer."""
 
     def __init__(self) -> None:
-        self.manifests: list[Manifest] = []
+        self.manifests: list[ServerManifest] = []
         self.lines: list[LogLine] = []
         self.reasons: list[str] = []
         self.happened = asyncio.Event()
 
-    def changed(self, manifest: Manifest) -> None:
+    def changed(self, manifest: ServerManifest) -> None:
         """See `ServerObserver`."""
         self.manifests.append(manifest)
         self.happened.set()

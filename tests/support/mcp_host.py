@@ -11,7 +11,7 @@ from kaa.core.messages import Json
 from kaa.ext.asking import Asker
 from kaa.mcp.contents import CallResult, Progress, PromptResult, ResourcePart, TextPart
 from kaa.mcp.errors import McpError
-from kaa.mcp.manifest import Capabilities, Manifest, PromptInfo, ServerInfo, TemplateInfo, ToolInfo
+from kaa.mcp.manifest import PromptInfo, ServerFeatures, ServerInfo, ServerManifest, TemplateInfo, ToolInfo
 from kaa.mcp.questions import ServerQuestions
 
 Answer: TypeAlias = Callable[[str, dict[str, Json]], CallResult | Awaitable[CallResult]]
@@ -23,10 +23,10 @@ def tool_info(name: str, description: str = "Does something.", **parameters: str
     return ToolInfo(name, description=description, input_schema={"type": "object", "properties": properties})
 
 
-def manifest(*tools: ToolInfo, instructions: str = "") -> Manifest:
+def manifest(*tools: ToolInfo, instructions: str = "") -> ServerManifest:
     """What a server of some tools offers."""
-    return Manifest(
-        "legacy", "2025-11-25", ServerInfo("memory"), Capabilities(tools=True), instructions=instructions, tools=tools
+    return ServerManifest(
+        "legacy", "2025-11-25", ServerInfo("memory"), ServerFeatures(tools=True), instructions=instructions, tools=tools
     )
 
 
@@ -48,7 +48,7 @@ class MemoryMcpServer(ServerSession):
         completes: answers what is to be completed: the argument, what is typed, and the others.
     """
 
-    def __init__(self, view: ServerView, learned: Manifest | None = None, answer: Answer = echo) -> None:
+    def __init__(self, view: ServerView, learned: ServerManifest | None = None, answer: Answer = echo) -> None:
         self.view = view
         self.learned = learned or view.manifest
         self.calls: list[tuple[str, dict[str, Json]]] = []
@@ -61,7 +61,7 @@ class MemoryMcpServer(ServerSession):
         self._answer = answer
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> ServerManifest:
         """See `ServerSession`."""
         assert self.learned is not None
         return self.learned

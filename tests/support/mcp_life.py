@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from kaa.builtin.mcp.host import ServerState
-from kaa.mcp.connection import Message, Request
+from kaa.mcp.connection import JsonRpcRequest, Message
 from kaa.mcp.manifest import ToolInfo
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
 from kaa.shell.mcp.logins import McpLogins
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.manifests import ServerManifests
 from kaa.shell.mcp.offer import Offer
 from kaa.shell.mcp.project_servers import ProjectServers
-from kaa.shell.mcp.server import Server, Timing
+from kaa.shell.mcp.server import RetryTiming, Server
 from tests.support.mcp_connection import MemoryConnection
 from tests.support.mcp_server import ScriptedServer
 
-AT_ONCE = Timing(retry=0, pauses=(0,), stable=3600)
+AT_ONCE = RetryTiming(retry=0, pauses=(0,), stable=3600)
 MOMENT_MINUTES = 0.001 / 60
 
 
@@ -45,16 +45,16 @@ class HeldConnection(MemoryConnection):
         self.answers.set()
 
     async def open(self) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         await self.opens.wait()
         await super().open()
 
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         if tool is not None:
             self.called.set()
             await self.answers.wait()
-        if isinstance(message, Request) and message.method == self.dies_at:
+        if isinstance(message, JsonRpcRequest) and message.method == self.dies_at:
             self.end("it exited with code 7: out of luck")
             return
         if not self.is_silent:
@@ -78,7 +78,7 @@ class Life:
         code: what servers execute and commands can write, by path.
     """
 
-    def __init__(self, home: Path, *scripts: ScriptedServer, timing: Timing = AT_ONCE) -> None:
+    def __init__(self, home: Path, *scripts: ScriptedServer, timing: RetryTiming = AT_ONCE) -> None:
         self.home = Home(home)
         self.connections: list[HeldConnection] = []
         self.states: list[tuple[str, ServerState]] = []
@@ -119,7 +119,7 @@ class Life:
         self._changed.set()
 
     def _server(self, one: ConfiguredServer, changed: Callable[[str], None]) -> Server:
-        approvals, manifests, tell = Approvals(self.home), Manifests(self.home), partial(changed, one.name)
+        approvals, manifests, tell = Approvals(self.home), ServerManifests(self.home), partial(changed, one.name)
         offer = Offer(
             one,
             approvals,

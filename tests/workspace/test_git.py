@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.workspace.git import ChangedFiles, Git, Head
+from kaa.workspace.git import ChangedFiles, Head, ProjectRepository
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
@@ -23,11 +23,11 @@ def repository(project: Path) -> Path:
 
 
 async def head(workspace: LocalWorkspace) -> Head | None:
-    return await Git(workspace).head()
+    return await ProjectRepository(workspace).head()
 
 
 def changed(local: RunLocal, limit: int = 100, *, untracked: bool = False) -> ChangedFiles | None:
-    return local(lambda workspace: Git(workspace).changed_files(limit, untracked=untracked))
+    return local(lambda workspace: ProjectRepository(workspace).changed_files(limit, untracked=untracked))
 
 
 def commit(repository: Path, **files: str) -> str:
@@ -64,7 +64,7 @@ def test_ignored_directories_hold_nothing_that_git_tracks(
     git(repository, "add", "-f", "tracked")
     git(repository / "inner", "init", "-q")
 
-    assert local(lambda workspace: Git(workspace).ignores(directories)) is ignored
+    assert local(lambda workspace: ProjectRepository(workspace).ignores(directories)) is ignored
 
 
 class TestHead:
@@ -77,12 +77,12 @@ class TestHead:
     def test_is_read_without_a_process_where_it_is_a_plain_branch(self) -> None:
         workspace = MemoryWorkspace({".git/HEAD": b"ref: refs/heads/topic/one\n", ".git/config": b""})
 
-        assert run(Git(workspace).head()) == Head("topic/one")
+        assert run(ProjectRepository(workspace).head()) == Head("topic/one")
 
     def test_is_asked_of_git_where_references_are_in_no_files(self) -> None:
         workspace = MemoryWorkspace({".git/HEAD": b"ref: refs/heads/.invalid\n", ".git/config": b""})
 
-        assert run(Git(workspace).head()) is None  # there is no git in memory
+        assert run(ProjectRepository(workspace).head()) is None  # there is no git in memory
 
     @pytest.mark.parametrize("place", ["", ".git", ".git/config", "/.git/HEAD", "HEAD", "/HEAD"])
     def test_is_asked_of_git_only_where_there_can_be_a_repository(self, place: str) -> None:
@@ -94,7 +94,7 @@ class TestHead:
 
         workspace = MemoryWorkspace({place: b"x"} if place else {}, commands=answer)
 
-        found = run(Git(workspace).head())
+        found = run(ProjectRepository(workspace).head())
 
         assert (found, len(asked)) == ((Head("main"), 1) if place else (None, 0))
 
@@ -139,7 +139,7 @@ class TestHead:
         assert local(head, GIT_CEILING_DIRECTORIES=str(project.parent)) is None
 
     def test_is_unknown_without_git(self) -> None:
-        assert run(Git(MemoryWorkspace()).head()) is None
+        assert run(ProjectRepository(MemoryWorkspace()).head()) is None
 
     def test_is_that_of_the_project_whatever_started_kaa(self, repository: Path, local: RunLocal) -> None:
         other = repository.parent / "other"
@@ -207,7 +207,11 @@ class TestChangedFiles:
 
     def test_are_unknown_where_there_is_no_repository(self, project: Path, local: RunLocal) -> None:
         assert (
-            local(lambda workspace: Git(workspace).changed_files(), GIT_CEILING_DIRECTORIES=str(project.parent)) is None
+            local(
+                lambda workspace: ProjectRepository(workspace).changed_files(),
+                GIT_CEILING_DIRECTORIES=str(project.parent),
+            )
+            is None
         )
 
 
@@ -230,7 +234,7 @@ class TestOfAHostileRepository:
 
     def test_nothing_is_executed(self, hostile: Path, canaries: Path, local: RunLocal) -> None:
         async def everything(workspace: LocalWorkspace) -> tuple[object, ...]:
-            asked = Git(workspace)
+            asked = ProjectRepository(workspace)
             here = await asked.commit("HEAD")
             assert here is not None
             assert "+after" in (await asked.diff(here) or "")
@@ -252,7 +256,7 @@ class TestOfAHostileRepository:
         for objects in (hostile / ".git" / "objects").glob("??"):
             shutil.rmtree(objects)
 
-        local(lambda workspace: Git(workspace).changed_files())
+        local(lambda workspace: ProjectRepository(workspace).changed_files())
 
         assert list(canaries.iterdir()) == []
 
@@ -277,7 +281,7 @@ class TestOfAHostileRepository:
             config.write(f"[include]\n\tpath = {repository / 'pipe'}\n")
 
         assert local(head) == Head("main")
-        assert local(lambda workspace: Git(workspace).changed_files()) is None
+        assert local(lambda workspace: ProjectRepository(workspace).changed_files()) is None
         assert changed(local) is None
 
 
@@ -288,7 +292,9 @@ class TestDiff:
         (repository / "a").write_text("3\n")
 
         async def diffs(workspace: LocalWorkspace) -> tuple[str | None, str | None]:
-            return await Git(workspace).diff(first, second), await Git(workspace).diff(second)
+            return await ProjectRepository(workspace).diff(first, second), await ProjectRepository(workspace).diff(
+                second
+            )
 
         between, to_files = local(diffs)
 
@@ -302,7 +308,7 @@ class TestDiff:
 
         async def commits(workspace: LocalWorkspace) -> list[str | None]:
             names = ("--output=stolen", "-h", "HEAD^{tree}", "absent", "")
-            return [await Git(workspace).commit(name) for name in names]
+            return [await ProjectRepository(workspace).commit(name) for name in names]
 
         assert local(commits) == [None] * 5
         assert not (repository / "stolen").exists()
@@ -311,4 +317,4 @@ class TestDiff:
         commit(repository, a="1")
         git(repository, "branch", "other")
 
-        assert set(local(lambda workspace: Git(workspace).branches())) == {"main", "other"}
+        assert set(local(lambda workspace: ProjectRepository(workspace).branches())) == {"main", "other"}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from kaa.components.templates import Dialect
-from kaa.components.templates.embedded import Command, File, Text
+from kaa.components.templates.embedded import EmbeddedCommand, File, LiteralText
 from kaa.components.templates.expansion import expand
 from kaa.core.messages import Json, TextContent
 from kaa.core.tool import ToolError, ToolResult, text_result
@@ -40,9 +40,9 @@ async def expanded(
     files: list[str] = []
     for piece in expand(body, arguments, dialect, names=names, variables=variables):
         match piece:
-            case Text(text=plain):
+            case LiteralText(text=plain):
                 text.append(plain)
-            case Command(command=command):
+            case EmbeddedCommand(command=command):
                 context.show.notice(f"{source} runs: {command}")
                 text.append(_text(await _called("bash", {"command": command}, context)))
             case File(path=path, source=mention):

@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.ext.api import CommandAction, CommandContext, Reply, Submit, Suggestion
 from kaa.ext.errors import CommandError
-from kaa.workspace.git import Git
+from kaa.workspace.git import ProjectRepository
 from kaa.workspace.protocol import Workspace
 
 # A longer diff is read file by file: the model then looks at each change beside the code around it.
@@ -56,9 +56,9 @@ class _Branches:
     def refresh(self, workspace: Workspace) -> None:
         """Ask for them again, unless that is under way."""
         if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask(Git(workspace)))
+            self._asking = asyncio.create_task(self._ask(ProjectRepository(workspace)))
 
-    async def _ask(self, git: Git) -> None:
+    async def _ask(self, git: ProjectRepository) -> None:
         self.names = await git.branches()
 
 
@@ -83,7 +83,7 @@ async def review(arguments: str, context: CommandContext) -> CommandAction:
     Raises:
         CommandError: it is not known.
     """
-    git = Git(context.workspace)
+    git = ProjectRepository(context.workspace)
     if await git.head() is None:
         raise CommandError("there is no git repository here; /diff shows what this session changed")
     change = await _find(arguments.split(), git)
@@ -93,7 +93,7 @@ async def review(arguments: str, context: CommandContext) -> CommandAction:
     return Submit(await _prompt(change, diff, git), read_only=True)
 
 
-async def _find(words: list[str], git: Git) -> _Change:
+async def _find(words: list[str], git: ProjectRepository) -> _Change:
     match words:
         case [] | ["uncommitted"]:
             return await _uncommitted(git)
@@ -114,7 +114,7 @@ async def _find(words: list[str], git: Git) -> _Change:
             raise CommandError("use /review, /review branch NAME or /review commit SHA")
 
 
-async def _uncommitted(git: Git) -> _Change:
+async def _uncommitted(git: ProjectRepository) -> _Change:
     known = await git.changed_files(_MAX_FILES)
     all_files = await git.changed_files(_MAX_FILES, untracked=True)
     if known is None or all_files is None:
@@ -123,7 +123,7 @@ async def _uncommitted(git: Git) -> _Change:
     return _Change("the uncommitted changes", (await git.commit("HEAD") or _EMPTY_TREE,), new_files)
 
 
-async def _prompt(change: _Change, diff: str | None, git: Git) -> str:
+async def _prompt(change: _Change, diff: str | None, git: ProjectRepository) -> str:
     command = f"git diff {' '.join(change.revisions)}"
     parts = [_TASK.format(subject=change.subject), _UNTRUSTED]
     if diff is None or len(diff) > _MAX_DIFF_CHARACTERS:

@@ -39,7 +39,7 @@ def grants_in(allowed: Sequence[str]) -> Grants:
     return Grants(tuple(dict.fromkeys(rules)), tuple(notes))
 
 
-class Limits(NamedTuple):
+class CallLimits(NamedTuple):
     """What calls an agent is held to.
 
     Attributes:
@@ -53,7 +53,7 @@ class Limits(NamedTuple):
     unlimited: tuple[str, ...] = ()
 
 
-def limits_in(only: Sequence[ToolPattern], denied: Sequence[ToolPattern]) -> Limits:
+def limits_in(only: Sequence[ToolPattern], denied: Sequence[ToolPattern]) -> CallLimits:
     """What patterns hold an agent to.
 
     Args:
@@ -63,7 +63,7 @@ def limits_in(only: Sequence[ToolPattern], denied: Sequence[ToolPattern]) -> Lim
     rules = {pattern: _rule(pattern) for pattern in (*only, *denied)}
     unlimited = dict.fromkeys(pattern.tool for pattern, rule in rules.items() if not rule or rule == "write")
     kept = [[rules[one] or "" for one in some if one.tool not in unlimited] for some in (only, denied)]
-    return Limits(tuple(dict.fromkeys(kept[0])), tuple(dict.fromkeys(kept[1])), tuple(unlimited))
+    return CallLimits(tuple(dict.fromkeys(kept[0])), tuple(dict.fromkeys(kept[1])), tuple(unlimited))
 
 
 def _rule(pattern: ToolPattern) -> str | None:

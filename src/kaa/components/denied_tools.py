@@ -23,7 +23,7 @@ _AT_ROOT = frozenset(
 )
 
 
-class Denials(NamedTuple):
+class DenyRules(NamedTuple):
     """What is forbidden.
 
     Attributes:
@@ -37,7 +37,7 @@ class Denials(NamedTuple):
     of_project: tuple[str, ...] = ()
 
 
-def denials_in(denied: Sequence[str], is_rule: Callable[[str], bool]) -> Denials:
+def denials_in(denied: Sequence[str], is_rule: Callable[[str], bool]) -> DenyRules:
     """The rules for a list of patterns.
 
     Args:
@@ -56,7 +56,7 @@ def denials_in(denied: Sequence[str], is_rule: Callable[[str], bool]) -> Denials
         else:
             rules |= dict.fromkeys(known)
             of_project += [text] if any(map(_looks_absolute, patterns)) else []
-    return Denials(tuple(rules), (*left, *denied[_MOST:]), tuple(of_project))
+    return DenyRules(tuple(rules), (*left, *denied[_MOST:]), tuple(of_project))
 
 
 def _rules(pattern: ToolPattern) -> Sequence[str | None]:

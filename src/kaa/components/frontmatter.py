@@ -19,7 +19,7 @@ _DESCRIPTION = re.compile(r"^description:[ \t]+([#{].*?)[ \t]*$", re.MULTILINE)
 _HINTS = re.compile(r"\[[^][]*\].*\S")
 
 
-class Fields(msgspec.Struct, frozen=True, array_like=True):
+class FrontmatterFields(msgspec.Struct, frozen=True, array_like=True):
     """What stands between the lines of `---`.
 
     Attributes:
@@ -31,7 +31,7 @@ class Fields(msgspec.Struct, frozen=True, array_like=True):
     problem: str = ""
 
 
-class Document(msgspec.Struct, frozen=True):
+class MarkdownFile(msgspec.Struct, frozen=True):
     """A file. `body`: what follows the fields, without blank lines around it."""
 
     fields: dict[str, Any]
@@ -39,10 +39,10 @@ class Document(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-ReadFields: TypeAlias = Callable[[str], Fields]
+ReadFields: TypeAlias = Callable[[str], FrontmatterFields]
 
 
-def fields_in(head: str) -> Fields:
+def fields_in(head: str) -> FrontmatterFields:
     """The fields in a text of YAML.
 
     Where it is not YAML, each line of the form `name: value` is a field nevertheless: many files of other agents have
@@ -54,12 +54,12 @@ def fields_in(head: str) -> Fields:
         values = yaml_fields(head)
         if not text_of(values.get("description")) and (found := _DESCRIPTION.search(head)):
             values["description"] = found[1]
-        return Fields(values)
+        return FrontmatterFields(values)
     except ValueError as error:
-        return Fields(_lines(head), f"the fields at its beginning are not valid YAML ({error})")
+        return FrontmatterFields(_lines(head), f"the fields at its beginning are not valid YAML ({error})")
 
 
-def document_in(text: str, read: ReadFields = fields_in) -> Document:
+def document_in(text: str, read: ReadFields = fields_in) -> MarkdownFile:
     """Split a file. Without a first line of `---` all is body.
 
     Args:
@@ -69,17 +69,17 @@ def document_in(text: str, read: ReadFields = fields_in) -> Document:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     first, _, rest = text.partition("\n")
     if not _FENCE.fullmatch(first):
-        return Document({}, text.strip())
+        return MarkdownFile({}, text.strip())
     end = _END.search(rest)
     if end is None:
-        return Document({}, text.strip(), "the fields at its beginning have no end: add a line of ---")
+        return MarkdownFile({}, text.strip(), "the fields at its beginning have no end: add a line of ---")
     head, body = rest[: end.start()], rest[end.end() :].strip()
     if len(head) > _MAX_CHARACTERS:
-        return Document({}, body, f"the fields at its beginning have more than {_MAX_CHARACTERS} characters")
+        return MarkdownFile({}, body, f"the fields at its beginning have more than {_MAX_CHARACTERS} characters")
     if not head.strip():
-        return Document({}, body)
+        return MarkdownFile({}, body)
     fields = read(head)
-    return Document(fields.values, body, fields.problem)
+    return MarkdownFile(fields.values, body, fields.problem)
 
 
 def text_of(value: object) -> str:

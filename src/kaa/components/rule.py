@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from kaa.components.frontmatter import Document, is_true, text_of
+from kaa.components.frontmatter import MarkdownFile, is_true, text_of
 
 RuleDialect: TypeAlias = Literal["claude", "cursor", "windsurf", "copilot"]
 
@@ -40,7 +40,7 @@ _FOR_ALL_FILES: Final[Mapping[RuleDialect, Sequence[Sequence[str]]]] = {
 }
 
 
-class Rule(msgspec.Struct, frozen=True):
+class InstructionRule(msgspec.Struct, frozen=True):
     """A rule.
 
     Attributes:
@@ -58,7 +58,7 @@ class Rule(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def rule_in(document: Document, dialect: RuleDialect) -> Rule:
+def rule_in(document: MarkdownFile, dialect: RuleDialect) -> InstructionRule:
     """The rule that a file describes. A rule for some files whose globs are all invalid is for none."""
     fields = document.fields
     # Globs are not meant as YAML everywhere: `globs: *.ts` would be an alias.
@@ -75,14 +75,14 @@ def rule_in(document: Document, dialect: RuleDialect) -> Rule:
     trigger = text_of(fields.get("trigger")) if dialect == "windsurf" else ""
     always = is_true(fields.get("alwaysApply")) or trigger == "always_on" or named in _FOR_ALL_FILES[dialect]
     description = text_of(fields.get("description"))
-    return Rule(document.body, description, () if always else tuple(globs), always, tuple(notes))
+    return InstructionRule(document.body, description, () if always else tuple(globs), always, tuple(notes))
 
 
 def matches(globs: Sequence[str], path: str) -> bool:
     """Whether a file is one of those that globs of a rule mean.
 
     Args:
-        globs: of a `Rule`.
+        globs: of a `InstructionRule`.
         path: relative to the project.
     """
     parts = tuple(path.split("/"))
@@ -93,7 +93,7 @@ def seen_from(globs: Sequence[str], folder: str) -> tuple[str, ...]:
     """The globs of a rule for the files in a folder, relative to it.
 
     Args:
-        globs: of a `Rule`.
+        globs: of a `InstructionRule`.
         folder: relative to what the globs are relative to.
     """
     found: dict[str, None] = {}

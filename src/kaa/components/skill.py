@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from kaa.components.frontmatter import Document, hint_of, is_true, names_of, text_of
+from kaa.components.frontmatter import MarkdownFile, hint_of, is_true, names_of, text_of
 from kaa.core.terminal_text import plain_text
 
 # Limits of the specification, in characters.
@@ -95,7 +95,7 @@ class Unusable(msgspec.Struct, frozen=True):
     reason: str
 
 
-def skill_in(document: Document, folder: str) -> Skill | Unusable:
+def skill_in(document: MarkdownFile, folder: str) -> Skill | Unusable:
     """The skill that a SKILL.md describes.
 
     Args:

@@ -18,7 +18,7 @@ from kaa.ext.errors import CommandError, ExtensionFailedError, RegistrationError
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
 from kaa.ext.prompt_sections import PromptContext
-from kaa.ext.run_hooks import RunHooks
+from kaa.ext.run_hooks import ExtensionHooks
 from kaa.ext.running import RunningWork
 from kaa.ext.scope import Scope
 from kaa.ext.session_hooks import SessionHooks
@@ -61,7 +61,7 @@ class Registry:
         self.session = SessionHooks(lambda: self._scopes, context, report)
         self._unannounced = report
         self._context, self._report = self.session.context, self.session.report
-        self.run = RunHooks(lambda: self._scopes, self._context, self._report)
+        self.run = ExtensionHooks(lambda: self._scopes, self._context, self._report)
         self._names = None if names is None else tuple(names)
         self._section_texts: dict[str, str] = {}  # as the sections were last
         self._completion: asyncio.Timeout | None = None  # the time limit of the one that is awaited

@@ -32,7 +32,7 @@ from kaa.ext.scope import Scope
 _END_VERDICTS: Final[tuple[type[Continue | GiveUp], ...]] = (Continue, GiveUp)
 
 
-class RunHooks:
+class ExtensionHooks:
     """The hooks of one conversation's extensions, as the loop uses them (`kaa.core.hooks.Hooks`).
 
     Args:

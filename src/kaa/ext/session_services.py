@@ -11,7 +11,7 @@ from kaa.core.spending import Spending
 if TYPE_CHECKING:
     from kaa.core.largest import ContextItem, ToolShare
     from kaa.session.edits import Shortened
-    from kaa.session.export.draft import Draft
+    from kaa.session.export.draft import ExportDraft
     from kaa.session.export.request import Exported, ExportRequest
     from kaa.session.figures import SessionFigures
     from kaa.session.library.importing import Imported
@@ -150,7 +150,7 @@ class SessionExporting(Protocol):
 class SessionSharing(Protocol):
     """Puts the session where others can read it, without the secrets that are known or look like one."""
 
-    async def prepare(self, request: "ExportRequest") -> "Draft":
+    async def prepare(self, request: "ExportRequest") -> "ExportDraft":
         """Write what would go out into a private folder. Nothing leaves the machine.
 
         Raises:
@@ -159,7 +159,7 @@ class SessionSharing(Protocol):
         """
         ...
 
-    async def upload(self, draft: "Draft") -> str:
+    async def upload(self, draft: "ExportDraft") -> str:
         """Let it out. Returns its address.
 
         Raises:
@@ -167,7 +167,7 @@ class SessionSharing(Protocol):
         """
         ...
 
-    def discard(self, draft: "Draft") -> None:
+    def discard(self, draft: "ExportDraft") -> None:
         """Throw the prepared files away."""
         ...
 

@@ -30,7 +30,7 @@ from kaa.ext.display import (
 from kaa.ext.places import ExtensionId
 from kaa.ext.results import UnfitResultError, parse_result, shortened
 from kaa.ext.scope import Scope
-from kaa.host.allowance import Allowance
+from kaa.host.allowance import RateLimiter
 from kaa.tui.sanitize import sanitize, squeezed
 
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -89,7 +89,7 @@ class ConversationDisplay:
         self._notify = notify
         self._shown: dict[_Slot, tuple[Scope | None, LastingChange]] = {}
         self._pending: dict[_Slot, LastingChange] = {}
-        self._allowances: dict[tuple[ExtensionId | None, DisplayKind], Allowance] = {}
+        self._allowances: dict[tuple[ExtensionId | None, DisplayKind], RateLimiter] = {}
         self._dropped: dict[ExtensionId | None, int] = {}  # notices of each extension, which the user is told of
         self._recent: set[_Slot] = set()  # was changed in this interval
         self._told: set[tuple[ExtensionId, DisplayKind]] = set()
@@ -171,7 +171,7 @@ class ConversationDisplay:
             self._arm()
 
     def _may_send(self, owner: ExtensionId | None, kind: DisplayKind) -> bool:
-        return self._allowances.setdefault((owner, kind), Allowance(*_RATES[kind])).take(1)
+        return self._allowances.setdefault((owner, kind), RateLimiter(*_RATES[kind])).take(1)
 
     def _tell_dropped(self, owner: ExtensionId | None) -> None:
         number = self._dropped.pop(owner)

@@ -23,7 +23,7 @@ from kaa.shell.sessions import Sessions
 from kaa.tui.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from kaa.frontends.live.client import Connection
+    from kaa.frontends.live.client import SessionConnection
     from kaa.frontends.live.wire import Hello
 
 _MOST_TITLE = 60
@@ -72,10 +72,10 @@ def _list(parsed: argparse.Namespace, home: Home) -> int:
 
 def _greeted(live: LiveSession, home: Home) -> "Hello | None":
     """What a kaa says of itself; None if it does not listen, or does not answer now."""
-    from kaa.frontends.live.client import Connection  # lazy, as above
+    from kaa.frontends.live.client import SessionConnection  # lazy, as above
 
     try:
-        with Connection.to(home, live.path, live.pid, _GREETING_SECONDS) as connection:
+        with SessionConnection.to(home, live.path, live.pid, _GREETING_SECONDS) as connection:
             return connection.hello
     except (LiveError, PrivateSocketError):
         return None
@@ -139,10 +139,10 @@ class _Meant(NamedTuple):
     agent: LiveAgent | None
 
 
-def _connected(meant: _Meant, home: Home) -> "Connection":
-    from kaa.frontends.live.client import Connection
+def _connected(meant: _Meant, home: Home) -> "SessionConnection":
+    from kaa.frontends.live.client import SessionConnection
 
-    return Connection.to(home, meant.live.path, meant.live.pid, until_it_listens=_STARTING_SECONDS)
+    return SessionConnection.to(home, meant.live.path, meant.live.pid, until_it_listens=_STARTING_SECONDS)
 
 
 def _answer(meant: _Meant, said: str, *, as_json: bool) -> int:

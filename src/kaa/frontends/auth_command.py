@@ -10,7 +10,7 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.json_text import encoded
-from kaa.shell.logins import Checked, Logins
+from kaa.shell.logins import CredentialCheck, Logins
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
 
@@ -44,7 +44,7 @@ async def _check(logins: Logins, *, as_json: bool) -> int:
     return ExitCode.DONE if found and all(one.state == "works" for one in found) else ExitCode.FAILED
 
 
-def _report(found: Sequence[Checked]) -> str:
+def _report(found: Sequence[CredentialCheck]) -> str:
     rows = [(one.provider or "-", one.state, one.source) for one in found]
     said = [one.said for one in found]
     lines: list[str] = []

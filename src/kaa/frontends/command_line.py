@@ -30,7 +30,7 @@ class UsageError(Exception):
     """The command line names something that is not there."""
 
 
-class CommandLine:
+class CommandLineOptions:
     """What the user asked for, as options. The only place that knows the parser's names below `kaa.cli`.
 
     Args:

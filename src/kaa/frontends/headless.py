@@ -15,7 +15,7 @@ import msgspec
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError, ExtensionFailedError
-from kaa.frontends.command_line import CommandLine, UsageError
+from kaa.frontends.command_line import CommandLineOptions, UsageError
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.failures import FAILURES, USAGE_ERRORS
@@ -79,7 +79,7 @@ class Output(Protocol):
         ...
 
 
-def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspace) -> int:
+def main(command_line: CommandLineOptions, workspace: LocalWorkspace | UnopenedWorkspace) -> int:
     """Run print or JSON mode.
 
     Args:
@@ -95,7 +95,7 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspac
     return run_to_exit_code(_run(command_line, workspace, output))
 
 
-def _output(command_line: CommandLine) -> Output:
+def _output(command_line: CommandLineOptions) -> Output:
     """What writes the run down; only the one that is wanted is loaded."""
     if command_line.as_json:
         from kaa.frontends.json_output import JsonOutput
@@ -106,12 +106,12 @@ def _output(command_line: CommandLine) -> Output:
     return TextOutput(sys.stdout, sys.stderr, verbose=command_line.verbose)
 
 
-async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Output) -> int:
+async def _run(command_line: CommandLineOptions, workspace: LocalWorkspace, output: Output) -> int:
     with prints_on_stderr():
         return await _converse(command_line, workspace, output)
 
 
-async def _converse(command_line: CommandLine, workspace: LocalWorkspace, output: Output) -> int:
+async def _converse(command_line: CommandLineOptions, workspace: LocalWorkspace, output: Output) -> int:
     """Open the conversation, submit every message, close everything; whatever goes wrong becomes an exit code."""
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, output.notice, display=output)
     host.workspaces.adopt(workspace, command_line.sandbox)
@@ -157,7 +157,7 @@ async def _converse(command_line: CommandLine, workspace: LocalWorkspace, output
 
 
 async def _open(
-    command_line: CommandLine, host: Host, workspace: LocalWorkspace, output: Output
+    command_line: CommandLineOptions, host: Host, workspace: LocalWorkspace, output: Output
 ) -> tuple[list[UserMessage], ConversationOptions, HostedConversation]:
     """What is to be said, what was chosen for the conversation in which to say it, and that."""
     try:

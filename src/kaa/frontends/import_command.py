@@ -17,7 +17,7 @@ from kaa.frontends.json_text import json_line
 from kaa.shell.components import FOREIGN_AGENTS
 from kaa.shell.components.claude_settings import FILE, claude_settings, notes_on
 from kaa.shell.components.overview import Overview, overview
-from kaa.shell.components.reading import Component
+from kaa.shell.components.reading import FoundComponent
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError, load_user_settings
 from kaa.shell.settings_file import SettingsFile
@@ -153,7 +153,7 @@ def _of_claude(home: Home) -> Iterator[str]:
         yield f"{FILE}: `kaa import claude` adds to `approvals.deny`: {', '.join(denied)}"
 
 
-def _lines(one: Component) -> Iterator[str]:
+def _lines(one: FoundComponent) -> Iterator[str]:
     file = one.candidate.file
     yield f"{file.place.kind} {one.name}: {one.state if one.state == 'used' else f'not used, because {one.reason}'}"
     yield f"  {file.path}"
@@ -161,7 +161,7 @@ def _lines(one: Component) -> Iterator[str]:
         yield f"  {note}"
 
 
-def _record(one: Component) -> dict[str, object]:
+def _record(one: FoundComponent) -> dict[str, object]:
     file = one.candidate.file
     return {
         "kind": file.place.kind,

@@ -25,7 +25,7 @@ from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize, squeezed
 
 
-class Subcommand(NamedTuple):
+class SessionsSubcommand(NamedTuple):
     """One of `kaa sessions`.
 
     Attributes:
@@ -66,7 +66,7 @@ def _example(name: str) -> str:
     return f"kaa sessions {name} {SUBCOMMANDS[name].example}"
 
 
-def _ran(command: Subcommand, parsed: argparse.Namespace) -> int:
+def _ran(command: SessionsSubcommand, parsed: argparse.Namespace) -> int:
     try:
         return command.run(parsed)
     except (SessionError, QueryError, SettingsError) as error:
@@ -338,14 +338,16 @@ def _import(parsed: argparse.Namespace) -> int:
 
 
 SUBCOMMANDS = {
-    "list": Subcommand("list sessions, the newest first", "--all", _add_list, _list),
-    "search": Subcommand("find where something was said, called or printed", "deadlock", _add_search, _search),
-    "show": Subcommand("tell all about a session", "01a2b3", _add_sessions, _show),
-    "check": Subcommand("look for damage, and change nothing", "--all", _add_check, _check),
-    "repair": Subcommand("write a session anew without its damage", "01a2b3", _add_repair, _repair),
-    "rename": Subcommand("call a session by another name", "01a2b3 the deadlock", _add_rename, _rename),
-    "trash": Subcommand("move sessions into the trash of the system", "01a2b3", _add_sessions, _trash),
-    "restore": Subcommand("bring sessions back from the trash, or list those in it", "01a2b3", _add_restore, _restore),
-    "export": Subcommand("write a session into a file for others", "01a2b3 session.html", _add_export, _export),
-    "import": Subcommand("take in a session file from elsewhere", "session.jsonl", _add_import, _import),
+    "list": SessionsSubcommand("list sessions, the newest first", "--all", _add_list, _list),
+    "search": SessionsSubcommand("find where something was said, called or printed", "deadlock", _add_search, _search),
+    "show": SessionsSubcommand("tell all about a session", "01a2b3", _add_sessions, _show),
+    "check": SessionsSubcommand("look for damage, and change nothing", "--all", _add_check, _check),
+    "repair": SessionsSubcommand("write a session anew without its damage", "01a2b3", _add_repair, _repair),
+    "rename": SessionsSubcommand("call a session by another name", "01a2b3 the deadlock", _add_rename, _rename),
+    "trash": SessionsSubcommand("move sessions into the trash of the system", "01a2b3", _add_sessions, _trash),
+    "restore": SessionsSubcommand(
+        "bring sessions back from the trash, or list those in it", "01a2b3", _add_restore, _restore
+    ),
+    "export": SessionsSubcommand("write a session into a file for others", "01a2b3 session.html", _add_export, _export),
+    "import": SessionsSubcommand("take in a session file from elsewhere", "session.jsonl", _add_import, _import),
 }

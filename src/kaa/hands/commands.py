@@ -47,7 +47,7 @@ class Streams(NamedTuple):
         close_all({stream for stream in (self.stdin, self.stdout, self.stderr, *self.further) if stream is not None})
 
 
-class CommandRequest(NamedTuple):
+class RunRequest(NamedTuple):
     """What to run.
 
     Attributes:
@@ -69,7 +69,7 @@ class CommandRequest(NamedTuple):
     needs_linkless: bool = False
 
     @classmethod
-    def parse(cls, header: Header, descriptors: Sequence[int]) -> "CommandRequest":
+    def parse(cls, header: Header, descriptors: Sequence[int]) -> "RunRequest":
         """Take a request from its frame.
 
         One descriptor is stdout and stderr; of three or more, the first three are the standard streams.
@@ -92,7 +92,7 @@ class CommandRequest(NamedTuple):
         return cls(argv, cwd, env, streams, is_real(header), linkless, needed)
 
 
-class Ending(NamedTuple):
+class ExitReport(NamedTuple):
     """How a command ended.
 
     Attributes:
@@ -132,7 +132,7 @@ def serve(connection: WireConnection, settings: HandsSettings, *, own_namespace:
     while (frame := connection.receive()) is not None:
         if frame.header.get("op") == "stop":  # it crossed our report
             continue
-        request = CommandRequest.parse(frame.header, connection.take_descriptors())
+        request = RunRequest.parse(frame.header, connection.take_descriptors())
         try:
             reply, clean = _answer(request, connection, settings, watch)
         except BrainGoneError:
@@ -144,7 +144,7 @@ def serve(connection: WireConnection, settings: HandsSettings, *, own_namespace:
 
 
 def _answer(
-    request: "CommandRequest", connection: WireConnection, settings: HandsSettings, watch: "_Watch"
+    request: "RunRequest", connection: WireConnection, settings: HandsSettings, watch: "_Watch"
 ) -> tuple[Header, bool]:
     """Run a command. What is to be reported, and whether nothing of it is left."""
     try:
@@ -169,7 +169,7 @@ def _rehearse(settings: HandsSettings) -> None:
     decoder.feed(encode({"argv": ["true"], "cwd": ".", "env": dict.fromkeys(map(str, range(64)), os.defpath)}))
     frame = decoder.next()
     assert frame is not None
-    request = CommandRequest.parse(frame.header, [0])
+    request = RunRequest.parse(frame.header, [0])
     settings.absolute(request.cwd)
     _candidates(request.argv[0], request.env)
     encode({"status": 0, "leftovers": 0})
@@ -182,7 +182,7 @@ class _Watch(NamedTuple):
     own_namespace: bool
 
 
-def _run(request: CommandRequest, connection: WireConnection, settings: HandsSettings, watch: _Watch) -> Ending:
+def _run(request: RunRequest, connection: WireConnection, settings: HandsSettings, watch: _Watch) -> ExitReport:
     cwd = settings.absolute(request.cwd)
     if request.linkless:
         if watch.own_namespace:  # such a slot has its own mounts, and runs further commands
@@ -260,12 +260,12 @@ def _lifted(descriptor: int, lowest: int) -> int:
     return lifted
 
 
-def _refusal(request: CommandRequest, error: OSError) -> Ending:
+def _refusal(request: RunRequest, error: OSError) -> ExitReport:
     """A program that cannot be started ends as in a shell: a message and 127 or 126."""
     missing = error.errno == errno.ENOENT
     reason = "command not found" if missing and "/" not in request.argv[0] else error.strerror
     os.write(request.streams.stderr, f"{request.argv[0]}: {reason}\n".encode("utf-8", "surrogateescape"))
-    return Ending(_NOT_FOUND if missing else _NOT_EXECUTABLE, 0)
+    return ExitReport(_NOT_FOUND if missing else _NOT_EXECUTABLE, 0)
 
 
 class _Supervisor:
@@ -279,7 +279,7 @@ class _Supervisor:
         self._poll.register(connection, select.POLLIN)
         self._poll.register(signals, select.POLLIN)
 
-    def supervise(self) -> Ending:
+    def supervise(self) -> ExitReport:
         """See the command to its end; afterwards nothing of it is left.
 
         Raises:
@@ -296,7 +296,7 @@ class _Supervisor:
         finally:
             self._tree.kill()
         status = self._tree.leader_status
-        return Ending(signal.SIGKILL if status is None else status, leftovers, self._tree.ended)
+        return ExitReport(signal.SIGKILL if status is None else status, leftovers, self._tree.ended)
 
     def _stop_leftovers(self) -> int:
         """The command itself has ended; stop what it left in the background and count it."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kaa.hands import places, reading, writing
 from kaa.hands.connection import WireConnection
 from kaa.hands.fields import integer, is_real, text, texts
-from kaa.hands.places import Place
+from kaa.hands.places import FileLocation
 from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import MAX_BODY_BYTES, Frame, Header, WireError
 
@@ -69,7 +69,7 @@ class Files:
         return self._settings.absolute(text(frame.header, "path"))
 
     @contextmanager
-    def _place(self, frame: Frame, path: str) -> Iterator[Place]:
+    def _place(self, frame: Frame, path: str) -> Iterator[FileLocation]:
         """Where a request wants to read: wherever a path leads, but nowhere else than it says if it has to be real."""
         if not is_real(frame.header):
             yield places.followed(path)

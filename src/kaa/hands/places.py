@@ -14,7 +14,7 @@ from typing import NamedTuple
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Place(NamedTuple):
+class FileLocation(NamedTuple):
     """A file that may or may not exist.
 
     Attributes:
@@ -37,13 +37,13 @@ class Place(NamedTuple):
         return os.open(self.name, flags | no_follow | os.O_CLOEXEC, dir_fd=self.directory)
 
 
-def followed(path: str) -> Place:
+def followed(path: str) -> FileLocation:
     """The place that an absolute path leads to when it is used."""
-    return Place(path, path)
+    return FileLocation(path, path)
 
 
 @contextlib.contextmanager
-def real(path: str, *, create: bool = False) -> Iterator[Place]:
+def real(path: str, *, create: bool = False) -> Iterator[FileLocation]:
     """The place at an absolute path of which no part may be a symlink.
 
     Args:
@@ -57,7 +57,7 @@ def real(path: str, *, create: bool = False) -> Iterator[Place]:
     if ".." in (*directories, name):
         raise OSError(errno.EINVAL, "A real path has no '..'")
     with _walk(directories, create=create) as descriptor:
-        yield Place(path, name or ".", descriptor)
+        yield FileLocation(path, name or ".", descriptor)
 
 
 def enter(path: str) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kaa.hands.digest import new_digest
 from kaa.hands.lines import Lines, slice_lines
-from kaa.hands.places import Place
+from kaa.hands.places import FileLocation
 from kaa.hands.wire import MAX_BODY_BYTES
 
 _COUNT_LINES_UP_TO_BYTES = 8 * 1024 * 1024
@@ -36,7 +36,7 @@ class Info(NamedTuple):
     modified_ns: int
 
 
-def read_slice(place: Place, offset: int, length: int | None) -> Slice:
+def read_slice(place: FileLocation, offset: int, length: int | None) -> Slice:
     """Read bytes from `offset` on; None: up to the end.
 
     Raises:
@@ -52,14 +52,14 @@ def read_slice(place: Place, offset: int, length: int | None) -> Slice:
         return Slice(data, size, new_digest(data).hexdigest() if whole else None)
 
 
-def read_lines(place: Place, start: int, max_lines: int, max_bytes: int) -> tuple[Lines, int]:
+def read_lines(place: FileLocation, start: int, max_lines: int, max_bytes: int) -> tuple[Lines, int]:
     """Some lines of a file, and its size in bytes. All lines are counted only if the file is not large."""
     with open_regular(place) as (descriptor, size):
         count = size <= _COUNT_LINES_UP_TO_BYTES
         return slice_lines(lambda n: os.read(descriptor, n), start, max_lines, max_bytes, count=count), size
 
 
-def read_start(place: Place, max_bytes: int) -> bytes:
+def read_start(place: FileLocation, max_bytes: int) -> bytes:
     """The first bytes of a file."""
     with open_regular(place) as (descriptor, size):
         return _read(descriptor, 0, max_bytes, size)
@@ -79,7 +79,7 @@ def info(path: str) -> Info | None:
     return _info(path, os.path.realpath(path), status)
 
 
-def info_of(place: Place) -> Info | None:
+def info_of(place: FileLocation) -> Info | None:
     """What is at a place that no symlink leads to."""
     try:
         return _info(place.path, place.path, place.status())
@@ -87,7 +87,7 @@ def info_of(place: Place) -> Info | None:
         return None
 
 
-def entries(place: Place) -> Iterator[tuple[str, bytes]]:
+def entries(place: FileLocation) -> Iterator[tuple[str, bytes]]:
     """Kind and name of what is in a directory."""
     descriptor = place.open(os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -99,7 +99,7 @@ def entries(place: Place) -> Iterator[tuple[str, bytes]]:
 
 
 @contextmanager
-def open_regular(place: Place) -> Iterator[tuple[int, int]]:
+def open_regular(place: FileLocation) -> Iterator[tuple[int, int]]:
     """Open a regular file for reading: descriptor and size.
 
     Anything else is refused before it is opened, as opening alone wakes the writer of a FIFO or rewinds a tape,

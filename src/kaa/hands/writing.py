@@ -10,7 +10,7 @@ import stat
 from typing import NamedTuple
 
 from kaa.hands.digest import new_digest
-from kaa.hands.places import Place, real
+from kaa.hands.places import FileLocation, real
 from kaa.hands.reading import Info, info_of, open_regular, refuse_irregular
 
 _READ_BYTES = 1024 * 1024
@@ -99,7 +99,9 @@ def discard(path: str, expected: Expectation, top: str) -> None:
                 os.rmdir(place.name, dir_fd=place.directory)
 
 
-def _replace(place: Place, data: bytes, expected: Expectation | None, new_mode: int, *, executable: bool) -> None:
+def _replace(
+    place: FileLocation, data: bytes, expected: Expectation | None, new_mode: int, *, executable: bool
+) -> None:
     old = _status(place)
     if old is not None:
         refuse_irregular(old)
@@ -126,7 +128,7 @@ def _replace(place: Place, data: bytes, expected: Expectation | None, new_mode: 
         os.close(descriptor)
 
 
-def _status(place: Place) -> os.stat_result | None:
+def _status(place: FileLocation) -> os.stat_result | None:
     try:
         return place.status()
     except FileNotFoundError:
@@ -154,7 +156,7 @@ def _make_executable(descriptor: int) -> None:
     os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
 
 
-def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | None, new_mode: int) -> bool:
+def _take_over_attributes(descriptor: int, target: FileLocation, old: os.stat_result | None, new_mode: int) -> bool:
     """Give the new file what the old one had, as far as we may; without an old one, a mode.
 
     Returns:
@@ -177,7 +179,9 @@ def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | 
     return has_owner
 
 
-def _overwrite(target: Place, temporary: Place, data: bytes, expected: Expectation | None, *, executable: bool) -> bool:
+def _overwrite(
+    target: FileLocation, temporary: FileLocation, data: bytes, expected: Expectation | None, *, executable: bool
+) -> bool:
     """Write into a file that exists; False if that is not possible."""
     from kaa.hands.in_place import HalfWrittenError, overwrite  # lazy: few files have other owners and groups
 
@@ -194,7 +198,7 @@ def _overwrite(target: Place, temporary: Place, data: bytes, expected: Expectati
         raise _KeptBesideError(error.errno, f"{error.strerror}: {temporary.name} beside it has all") from error
 
 
-def _copy_extended_attributes(source: Place, descriptor: int) -> None:
+def _copy_extended_attributes(source: FileLocation, descriptor: int) -> None:
     """Access control lists, labels and the user's own; not every filesystem has them, not all may be set."""
     if not hasattr(os, "listxattr"):
         return
@@ -204,7 +208,7 @@ def _copy_extended_attributes(source: Place, descriptor: int) -> None:
                 os.setxattr(descriptor, name, os.getxattr(old, name))
 
 
-def _exchange(temporary: Place, target: Place, expected: Expectation | None) -> None:
+def _exchange(temporary: FileLocation, target: FileLocation, expected: Expectation | None) -> None:
     """Put the new file in place of the old one if that is still as expected."""
     if expected is None:
         _rename(temporary, target)
@@ -217,7 +221,7 @@ def _exchange(temporary: Place, target: Place, expected: Expectation | None) -> 
     _rename(temporary, target)
 
 
-def _create(temporary: Place, target: Place) -> None:
+def _create(temporary: FileLocation, target: FileLocation) -> None:
     """Give the new file its name unless something has it."""
     try:
         os.link(
@@ -240,7 +244,7 @@ def _create(temporary: Place, target: Place) -> None:
         os.unlink(temporary.name, dir_fd=temporary.directory)
 
 
-def _rename(temporary: Place, target: Place) -> None:
+def _rename(temporary: FileLocation, target: FileLocation) -> None:
     os.rename(temporary.name, target.name, src_dir_fd=temporary.directory, dst_dir_fd=target.directory)
 
 
@@ -248,7 +252,7 @@ def _changed() -> FileChangedError:
     return FileChangedError(errno.ESTALE, "The file was changed since it was read")
 
 
-def _digest(place: Place) -> str:
+def _digest(place: FileLocation) -> str:
     with open_regular(place) as (descriptor, _):
         return _digest_of(descriptor)
 

@@ -3,7 +3,7 @@
 import time
 
 
-class Allowance:
+class RateLimiter:
     """So many at once, and so many more a second.
 
     Args:

@@ -52,7 +52,7 @@ def without_packages(python: str, environ: Mapping[str, str]) -> str | None:
     return _linked(python, environ, ())
 
 
-class Started(NamedTuple):
+class ProgramStart(NamedTuple):
     """What starts a program.
 
     Attributes:
@@ -64,7 +64,7 @@ class Started(NamedTuple):
     readable: tuple[str, ...] = ()
 
 
-def without_projects(program: str, environ: Mapping[str, str]) -> Started:
+def without_projects(program: str, environ: Mapping[str, str]) -> ProgramStart:
     """Return what starts a program: a Python with its packages, but no editable installs that lead into projects.
 
     Args:
@@ -76,7 +76,7 @@ def without_projects(program: str, environ: Mapping[str, str]) -> Started:
     """
     version = os.path.basename(os.path.realpath(program))
     if _VERSIONED.fullmatch(version) is None or not imports_from_projects(program, environ):
-        return Started(program)
+        return ProgramStart(program)
     versions = {"python3", version}
     packages = [
         one
@@ -86,7 +86,7 @@ def without_projects(program: str, environ: Mapping[str, str]) -> Started:
     ]
     listed = [one for folder in packages for one in listed_folders(folder)]
     link = _linked(program, environ, [*packages, *(one for one in listed if not _is_of_project(one, environ))])
-    return Started(program) if link is None else Started(link, (os.path.dirname(os.path.dirname(link)),))
+    return ProgramStart(program) if link is None else ProgramStart(link, (os.path.dirname(os.path.dirname(link)),))
 
 
 def folders_without_packages(environ: Mapping[str, str]) -> tuple[str, ...]:

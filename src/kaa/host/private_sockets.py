@@ -40,7 +40,7 @@ class NotAcceptedError(PrivateSocketError):
     """The process that listens accepts nobody: it is stopped or hangs."""
 
 
-class Peer(NamedTuple):
+class PeerProcess(NamedTuple):
     """Who is at the other end of a socket, as the kernel knows it. None: this system does not tell."""
 
     pid: int | None
@@ -72,12 +72,12 @@ def _identity(file: str, folder: int) -> tuple[int, int]:
     return status.st_ino, status.st_ctime_ns
 
 
-def peer_of(sock: socket.socket) -> Peer:
+def peer_of(sock: socket.socket) -> PeerProcess:
     """Who is at the other end; of one that listens, who began to."""
     if not hasattr(socket, "SO_PEERCRED"):
-        return Peer(None, None)
+        return PeerProcess(None, None)
     pid, uid, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-    return Peer(pid or None, uid)
+    return PeerProcess(pid or None, uid)
 
 
 class PrivateSockets:

@@ -14,7 +14,7 @@ import msgspec
 from kaa.core.lenient_json import decode_lenient_as
 from kaa.core.messages import Json
 from kaa.host.log import LOG
-from kaa.lsp.errors import LanguageServerError, ServerGoneError
+from kaa.lsp.errors import LanguageServerError, LanguageServerGoneError
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -77,7 +77,7 @@ class LanguageClient:
 
         Raises:
             LanguageServerError: it refused, or answered with nonsense.
-            ServerGoneError: it is gone.
+            LanguageServerGoneError: it is gone.
         """
         return _decoded(await self._asked(method, params), method, result)
 
@@ -95,7 +95,7 @@ class LanguageClient:
             self._send({"id": request_id, "method": method, "params": params})
             return await future
         except asyncio.CancelledError:
-            with contextlib.suppress(ServerGoneError):
+            with contextlib.suppress(LanguageServerGoneError):
                 self._send({"method": "$/cancelRequest", "params": {"id": request_id}})
             raise
         finally:
@@ -105,7 +105,7 @@ class LanguageClient:
         """Tell the server something.
 
         Raises:
-            ServerGoneError: it is gone.
+            LanguageServerGoneError: it is gone.
         """
         self._send({"method": method, "params": params})
 
@@ -121,10 +121,10 @@ class LanguageClient:
 
     def _send(self, message: dict[str, Json]) -> None:
         if self._problem or self._reading.done():
-            raise ServerGoneError(self._problem or "it ended")
+            raise LanguageServerGoneError(self._problem or "it ended")
         if self._writer.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:
             self._give_up(f"it left {_MAX_UNREAD_BYTES // 1024**2} MiB of messages unread")
-            raise ServerGoneError(self._problem)
+            raise LanguageServerGoneError(self._problem)
         body = msgspec.json.encode({"jsonrpc": "2.0", **message})
         self._writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         self._unasked_bytes = self._unasked_messages = 0
@@ -134,7 +134,7 @@ class LanguageClient:
             while (body := await self._next()) is not None:
                 self._take(body)
                 await asyncio.sleep(0)  # a flood must leave time for others
-        except ServerGoneError as error:
+        except LanguageServerGoneError as error:
             self._problem = str(error)
         except OSError as error:  # it ended before it read everything
             LOG.debug("language server: %s", error)
@@ -145,31 +145,31 @@ class LanguageClient:
         """The next message; None at the end.
 
         Raises:
-            ServerGoneError: it is too long, too many came, or this is no message.
+            LanguageServerGoneError: it is too long, too many came, or this is no message.
         """
         try:
             header = await self._reader.readuntil(b"\r\n\r\n")
             found = _LENGTH.search(header[-_MAX_HEADER_BYTES:])
             if found is None:
-                raise ServerGoneError("it sent something that is no message")
+                raise LanguageServerGoneError("it sent something that is no message")
             size = int(found.group(1))
             if size > MAX_MESSAGE_BYTES:
-                raise ServerGoneError(f"it sent a message of more than {MAX_MESSAGE_BYTES // 1024**2} MiB")
+                raise LanguageServerGoneError(f"it sent a message of more than {MAX_MESSAGE_BYTES // 1024**2} MiB")
             self._unasked_bytes += len(header) + size
             self._unasked_messages += 1
             if self._unasked_bytes > _MAX_UNASKED_BYTES or self._unasked_messages > _MAX_UNASKED_MESSAGES:
-                raise ServerGoneError("it sent far too many messages")
+                raise LanguageServerGoneError("it sent far too many messages")
             return await self._reader.readexactly(size)
         except asyncio.IncompleteReadError:
             return None
         except asyncio.LimitOverrunError as error:
-            raise ServerGoneError("it sent something that is no message") from error
+            raise LanguageServerGoneError("it sent something that is no message") from error
 
     def _take(self, body: bytes) -> None:
         try:
             message = decode_lenient_as(body, _Message)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise ServerGoneError(f"it sent something that is no message ({error})") from error
+            raise LanguageServerGoneError(f"it sent something that is no message ({error})") from error
         if message.method is None:
             self._take_answer(message)
         elif message.id is None:
@@ -199,7 +199,7 @@ class LanguageClient:
         LOG.debug("language server: %s", problem)
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(ServerGoneError(problem))
+                future.set_exception(LanguageServerGoneError(problem))
 
 
 def _decoded(answer: msgspec.Raw, method: str, result: type[ResultT]) -> ResultT:

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 
-from kaa.lsp.structure import Position, TextEdit
+from kaa.lsp.structure import TextEdit, TextPosition
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class Text:
+class TextDocument:
     """A document, by its lines as the protocol counts them: a line ends with LF, CRLF or CR.
 
     Args:
@@ -26,12 +26,12 @@ class Text:
         end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self._text)
         return self._text[self._starts[number] : end].rstrip("\r\n")
 
-    def position(self, line: int, column: int) -> Position:
+    def position(self, line: int, column: int) -> TextPosition:
         """The position of a column. Both: from 0 on, in characters."""
         before = self.line(line)[:column]
-        return Position(line, len(before.encode("utf-16-le", "surrogatepass")) // 2)
+        return TextPosition(line, len(before.encode("utf-16-le", "surrogatepass")) // 2)
 
-    def offset(self, position: Position) -> int:
+    def offset(self, position: TextPosition) -> int:
         """Where in the text a position is; beyond the end of a line is at its end."""
         if position.line >= len(self._starts):
             return len(self._text)

@@ -14,15 +14,15 @@ from kaa.core.lenient_json import decode_lenient_as
 from kaa.core.messages import Json
 from kaa.host.log import LOG
 from kaa.lsp.client import LanguageClient
-from kaa.lsp.errors import LanguageServerError, ServerGoneError
+from kaa.lsp.errors import LanguageServerError, LanguageServerGoneError
 from kaa.lsp.structure import (
-    Capabilities,
     Diagnostic,
     DiagnosticOptions,
     DiagnosticReport,
     InitializeResult,
     PublishedDiagnostics,
     SaveOptions,
+    ServerCapabilities,
     SyncOptions,
 )
 
@@ -94,7 +94,7 @@ class LanguageSession:
         self._client = LanguageClient(reader, writer, self._notified, self._answer)
         self._documents: OrderedDict[str, _Document] = OrderedDict()
         self._published: dict[str, tuple[Diagnostic, ...]] = {}
-        self.capabilities = Capabilities()
+        self.capabilities = ServerCapabilities()
 
     async def initialize(self, options: Json = None) -> None:
         """Start the conversation with the server.
@@ -153,7 +153,7 @@ class LanguageSession:
             is_new: whether the file did not exist before.
 
         Raises:
-            ServerGoneError: it is gone.
+            LanguageServerGoneError: it is gone.
         """
         uri, document = uri_of(path), self._documents.get(path)
         if document is None:
@@ -191,7 +191,7 @@ class LanguageSession:
         try:
             await asyncio.wait({over, published}, timeout=_SILENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if over.done():
-                raise ServerGoneError(over.result() or "it ended")
+                raise LanguageServerGoneError(over.result() or "it ended")
             while document.is_fresh:
                 document.is_fresh = False
                 await asyncio.wait({over}, timeout=_QUIET_SECONDS)

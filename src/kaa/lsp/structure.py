@@ -8,7 +8,7 @@ ERROR = 1
 """`DiagnosticSeverity.Error`."""
 
 
-class Position(msgspec.Struct, frozen=True, order=True):
+class TextPosition(msgspec.Struct, frozen=True, order=True):
     """A place between two characters. `line` from 0 on, `character` in UTF-16 code units."""
 
     line: int
@@ -18,8 +18,8 @@ class Position(msgspec.Struct, frozen=True, order=True):
 class Range(msgspec.Struct, frozen=True):
     """From one position up to another."""
 
-    start: Position
-    end: Position
+    start: TextPosition
+    end: TextPosition
 
 
 class MarkupContent(msgspec.Struct, frozen=True):
@@ -162,7 +162,7 @@ class DiagnosticOptions(msgspec.Struct, rename="camel", frozen=True):
     inter_file_dependencies: bool = False
 
 
-class Capabilities(msgspec.Struct, rename="camel", frozen=True):
+class ServerCapabilities(msgspec.Struct, rename="camel", frozen=True):
     """What a server can do."""
 
     text_document_sync: SyncOptions | int | None = None
@@ -178,4 +178,4 @@ class Capabilities(msgspec.Struct, rename="camel", frozen=True):
 class InitializeResult(msgspec.Struct, frozen=True):
     """The answer to `initialize`."""
 
-    capabilities: Capabilities
+    capabilities: ServerCapabilities

@@ -12,7 +12,7 @@ from kaa.core.messages import Json
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
 from kaa.mcp import codes, parsing
-from kaa.mcp.connection import Connection
+from kaa.mcp.connection import ServerConnection
 from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart, TextPart
 from kaa.mcp.errors import (
     LegacyNeededError,
@@ -23,7 +23,7 @@ from kaa.mcp.errors import (
     UnsupportedServerError,
 )
 from kaa.mcp.listing import manifest_of
-from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
+from kaa.mcp.manifest import Era, PromptInfo, ServerManifest, TemplateInfo, ToolInfo
 from kaa.mcp.negotiation import Agreement, agree
 from kaa.mcp.questions import ServerQuestions
 from kaa.mcp.rounds import in_rounds
@@ -52,7 +52,7 @@ _FAILURE = re.compile(
 class ServerObserver(Protocol):
     """Is told what happens to a server that nobody asked for."""
 
-    def changed(self, manifest: Manifest) -> None:
+    def changed(self, manifest: ServerManifest) -> None:
         """The server offers something else now."""
         ...
 
@@ -72,11 +72,11 @@ class McpClient:
         manifest: what it offers now.
     """
 
-    manifest: Manifest
+    manifest: ServerManifest
     _agreed: Agreement
 
     def __init__(
-        self, connection: Connection, questions: ServerQuestions, observer: ServerObserver, patience: float
+        self, connection: ServerConnection, questions: ServerQuestions, observer: ServerObserver, patience: float
     ) -> None:
         self._connection = connection
         self._session = Session(connection, questions, self._notified, self._ended)
@@ -90,7 +90,7 @@ class McpClient:
     @classmethod
     async def connect(
         cls,
-        connection: Callable[[], Connection],
+        connection: Callable[[], ServerConnection],
         questions: ServerQuestions,
         observer: ServerObserver,
         *,

@@ -12,7 +12,7 @@ from kaa.mcp.manifest import ToolInfo
 RequestId: TypeAlias = int | str
 
 
-class Request(msgspec.Struct, frozen=True):
+class JsonRpcRequest(msgspec.Struct, frozen=True):
     """Asks for an answer."""
 
     id: RequestId
@@ -25,7 +25,7 @@ class Request(msgspec.Struct, frozen=True):
         return self.method == "tools/call"
 
 
-class Notification(msgspec.Struct, frozen=True):
+class JsonRpcNotification(msgspec.Struct, frozen=True):
     """Says something."""
 
     method: str
@@ -54,10 +54,10 @@ class ErrorResponse(msgspec.Struct, frozen=True):
     status: int | None = None
 
 
-Message: TypeAlias = Request | Notification | Response | ErrorResponse
+Message: TypeAlias = JsonRpcRequest | JsonRpcNotification | Response | ErrorResponse
 
 
-class Connection(ABC):
+class ServerConnection(ABC):
     """Carries messages to one server and back: a program's pipes, HTTP, or a test's lists.
 
     Messages that come belong to `receive`, whichever stream they came by: answers, and what the server says or asks.

@@ -7,7 +7,7 @@ from typing import TypeVar
 from kaa.core.messages import Json
 from kaa.mcp import parsing
 from kaa.mcp.errors import McpError, ServerGoneError
-from kaa.mcp.manifest import Manifest
+from kaa.mcp.manifest import ServerManifest
 from kaa.mcp.negotiation import Agreement
 from kaa.mcp.session import Session
 
@@ -16,7 +16,7 @@ ItemT = TypeVar("ItemT")
 _MAX_PAGES = 100
 
 
-async def manifest_of(session: Session, agreed: Agreement, patience: float) -> Manifest:
+async def manifest_of(session: Session, agreed: Agreement, patience: float) -> ServerManifest:
     """What the server offers now.
 
     Args:
@@ -57,7 +57,7 @@ async def manifest_of(session: Session, agreed: Agreement, patience: float) -> M
         if can.resources
         else nothing(),
     )
-    return Manifest(
+    return ServerManifest(
         era=agreed.era,
         protocol=agreed.protocol,
         server=agreed.server,

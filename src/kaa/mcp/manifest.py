@@ -29,7 +29,7 @@ class ServerInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     version: str = ""
 
 
-class Capabilities(msgspec.Struct, frozen=True, omit_defaults=True):
+class ServerFeatures(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the server says it can do. A server is asked for nothing else."""
 
     tools: bool = False
@@ -107,7 +107,7 @@ class TemplateInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     mime_type: str = ""
 
 
-class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
+class ServerManifest(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that a server offers.
 
     Attributes:
@@ -121,7 +121,7 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     era: Era
     protocol: str
     server: ServerInfo = ServerInfo()
-    capabilities: Capabilities = Capabilities()
+    capabilities: ServerFeatures = ServerFeatures()
     instructions: str = ""
     instructions_digest: str = ""
     tools: tuple[ToolInfo, ...] = ()

@@ -10,7 +10,7 @@ import msgspec
 from kaa.core.lenient_json import decode_lenient
 from kaa.core.messages import Json
 from kaa.mcp import codes
-from kaa.mcp.connection import ErrorResponse, Message, Notification, Request, RequestId, Response
+from kaa.mcp.connection import ErrorResponse, JsonRpcNotification, JsonRpcRequest, Message, RequestId, Response
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
@@ -32,9 +32,9 @@ class MalformedMessageError(ValueError):
 def encode(message: Message) -> bytes:
     """The message as JSON, without a line feed."""
     fields: dict[str, Json] = {"jsonrpc": "2.0"}
-    if isinstance(message, Request):
+    if isinstance(message, JsonRpcRequest):
         fields |= {"id": message.id, "method": message.method, "params": message.params}
-    elif isinstance(message, Notification):
+    elif isinstance(message, JsonRpcNotification):
         fields |= {"method": message.method} | ({"params": message.params} if message.params else {})
     elif isinstance(message, Response):
         fields |= {"id": message.id, "result": message.result}
@@ -74,7 +74,7 @@ def _message(value: Json) -> Message:
         params = {} if params is None else params
         if not isinstance(params, dict):
             raise MalformedMessageError(f"the parameters of {method[:80]!r} are not an object")
-        return Request(id_, method, params) if is_id else Notification(method, params)
+        return JsonRpcRequest(id_, method, params) if is_id else JsonRpcNotification(method, params)
     if isinstance(id_, str) and _OWN_ID.fullmatch(id_):  # some servers make texts of our numbers
         id_ = int(id_)
     error = value.get("error")

@@ -8,7 +8,7 @@ from kaa import __version__
 from kaa.core.messages import Json
 from kaa.mcp import codes
 from kaa.mcp.errors import LoginNeededError, McpError, ServerGoneError, UnsupportedServerError
-from kaa.mcp.manifest import LEGACY, MODERN, NAMESPACE, Capabilities, Era, ServerInfo
+from kaa.mcp.manifest import LEGACY, MODERN, NAMESPACE, Era, ServerFeatures, ServerInfo
 from kaa.mcp.parsing import capabilities, cleaned, instructions, server_info
 from kaa.mcp.questions import ServerQuestions
 from kaa.mcp.session import Session, revisions_in
@@ -24,7 +24,7 @@ class Agreement(msgspec.Struct, frozen=True):
     era: Era
     protocol: str
     server: ServerInfo
-    capabilities: Capabilities
+    capabilities: ServerFeatures
     instructions: str
     instructions_digest: str
 

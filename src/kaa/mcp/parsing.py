@@ -23,10 +23,10 @@ from kaa.mcp.contents import (
 )
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import (
-    Capabilities,
     PromptArgument,
     PromptInfo,
     ResourceInfo,
+    ServerFeatures,
     ServerInfo,
     TemplateInfo,
     ToolHints,
@@ -181,14 +181,14 @@ def server_info(value: Json) -> ServerInfo:
     return ServerInfo(_line(found.get("name")), _line(found.get("title")), _line(found.get("version")))
 
 
-def capabilities(value: Json) -> Capabilities:
+def capabilities(value: Json) -> ServerFeatures:
     """What the server says it can do."""
     found = value if isinstance(value, dict) else {}
 
     def changes(name: str) -> bool:
         return isinstance(one := found.get(name), dict) and one.get("listChanged") is True
 
-    return Capabilities(
+    return ServerFeatures(
         tools=isinstance(found.get("tools"), dict),
         tools_change=changes("tools"),
         prompts=isinstance(found.get("prompts"), dict),

@@ -10,7 +10,7 @@ from kaa.mcp.questions import ElicitAnswer, FormRequest
 from kaa.mcp.served_json import elicit_answer
 
 
-class Caller:
+class ToolCaller:
     """Who called a tool, as the service sees it.
 
     Args:
@@ -52,7 +52,7 @@ class RoundedCall:
         work: does it.
     """
 
-    def __init__(self, caller: Caller, work: Coroutine[None, None, CallResult]) -> None:
+    def __init__(self, caller: ToolCaller, work: Coroutine[None, None, CallResult]) -> None:
         self.caller = caller
         caller.ask = self._ask
         self.task = asyncio.ensure_future(work)

@@ -13,13 +13,13 @@ from typing import Protocol
 
 from kaa.core.messages import Json
 from kaa.mcp import codes
-from kaa.mcp.connection import ErrorResponse, Message, Notification, Request, RequestId, Response
+from kaa.mcp.connection import ErrorResponse, JsonRpcNotification, JsonRpcRequest, Message, RequestId, Response
 from kaa.mcp.contents import CallResult
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import LEGACY, MODERN, NAMESPACE, ServerInfo, ToolInfo
 from kaa.mcp.messages import MalformedMessageError, decode, encode
 from kaa.mcp.questions import ElicitAnswer, FormRequest
-from kaa.mcp.served_calls import Caller, RoundedCall, settle
+from kaa.mcp.served_calls import RoundedCall, ToolCaller, settle
 from kaa.mcp.served_json import elicit_answer, form_json, result_json, tool_json
 
 _VERSION, _CAPABILITIES = f"{NAMESPACE}protocolVersion", f"{NAMESPACE}clientCapabilities"
@@ -38,7 +38,7 @@ class Service(Protocol):
         """The tools that can be called."""
         ...
 
-    async def call(self, tool: str, arguments: dict[str, Json], caller: Caller) -> CallResult:
+    async def call(self, tool: str, arguments: dict[str, Json], caller: ToolCaller) -> CallResult:
         """Call a tool. Cancelling stops it.
 
         Raises:
@@ -93,9 +93,9 @@ class McpServer:
 
     def _take(self, message: Message) -> None:
         match message:
-            case Request():
+            case JsonRpcRequest():
                 self._take_request(message)
-            case Notification(method="notifications/cancelled", params=params):
+            case JsonRpcNotification(method="notifications/cancelled", params=params):
                 of = params.get("requestId")
                 if isinstance(of, int | str) and of in self._open:
                     self._open[of].cancel()
@@ -106,7 +106,7 @@ class McpServer:
             case _:
                 pass  # other notifications need nothing; answers to questions that were withdrawn are late
 
-    def _take_request(self, request: Request) -> None:
+    def _take_request(self, request: JsonRpcRequest) -> None:
         """Answer at once, or begin the call of a tool."""
         if request.method != "tools/call":
             try:
@@ -124,7 +124,7 @@ class McpServer:
             self._open[request.id] = task
             task.add_done_callback(lambda _: self._open.pop(request.id))
 
-    async def _answer_call(self, request: Request) -> None:
+    async def _answer_call(self, request: JsonRpcRequest) -> None:
         try:
             answer: Message = Response(request.id, await self._call(request.params))
         except McpError as error:
@@ -134,7 +134,7 @@ class McpServer:
             answer = ErrorResponse(request.id, codes.INTERNAL_ERROR, f"a bug in kaa: {type(error).__name__}: {error}")
         self._send(answer)
 
-    def _result(self, request: Request) -> dict[str, Json]:
+    def _result(self, request: JsonRpcRequest) -> dict[str, Json]:
         match request.method, _is_modern(request.params):
             case "initialize", False:
                 asked = request.params.get("protocolVersion")
@@ -159,7 +159,7 @@ class McpServer:
     async def _call(self, params: dict[str, Json]) -> dict[str, Json]:
         if _is_modern(params):
             return self._complete(await self._modern_call(params))
-        caller = Caller(self._forms, self._elicit, self._progress)
+        caller = ToolCaller(self._forms, self._elicit, self._progress)
         caller.token = _meta(params).get("progressToken")
         return result_json(await self._service.call(*_called(params), caller))
 
@@ -170,7 +170,7 @@ class McpServer:
     async def _modern_call(self, params: dict[str, Json]) -> dict[str, Json]:
         """Begin a call, or go on with one whose question was answered; until its end or its next question."""
         if (state := params.get("requestState")) is None:
-            caller = Caller(_shows_forms(_meta(params).get(_CAPABILITIES)), None, self._progress)
+            caller = ToolCaller(_shows_forms(_meta(params).get(_CAPABILITIES)), None, self._progress)
             call = RoundedCall(caller, self._service.call(*_called(params), caller))
         elif not isinstance(state, str) or (resumed := self._suspended.pop(state, None)) is None:
             raise McpError("unknown requestState: the call has ended. Call the tool again.", code=codes.INVALID_PARAMS)
@@ -193,18 +193,18 @@ class McpServer:
         id_ = f"kaa-{next(self._numbers)}"
         future: asyncio.Future[ElicitAnswer] = asyncio.get_running_loop().create_future()
         self._asked[id_] = future
-        self._send(Request(id_, "elicitation/create", form_json(asked)))
+        self._send(JsonRpcRequest(id_, "elicitation/create", form_json(asked)))
         try:
             return await future
         except asyncio.CancelledError:
-            self._send(Notification("notifications/cancelled", {"requestId": id_}))
+            self._send(JsonRpcNotification("notifications/cancelled", {"requestId": id_}))
             raise
         finally:
             del self._asked[id_]
 
     def _progress(self, token: Json, number: int, message: str) -> None:
         said: dict[str, Json] = {"progressToken": token, "progress": number, "message": message}
-        self._send(Notification("notifications/progress", said))
+        self._send(JsonRpcNotification("notifications/progress", said))
 
     def _send(self, message: Message) -> None:
         self._write(encode(message))

@@ -5,11 +5,19 @@ from collections.abc import Callable
 from itertools import count
 
 from kaa.core.messages import Json
-from kaa.host.allowance import Allowance
+from kaa.host.allowance import RateLimiter
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
 from kaa.mcp import codes, rounds
-from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification, Request, RequestId, Response
+from kaa.mcp.connection import (
+    ErrorResponse,
+    JsonRpcNotification,
+    JsonRpcRequest,
+    Message,
+    RequestId,
+    Response,
+    ServerConnection,
+)
 from kaa.mcp.contents import Progress
 from kaa.mcp.errors import McpError, NoAnswerError, ServerGoneError
 from kaa.mcp.manifest import NAMESPACE, ToolInfo
@@ -63,7 +71,7 @@ class Session:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: ServerConnection,
         questions: ServerQuestions,
         notified: Callable[[str, dict[str, Json]], None],
         ended: Callable[[str], None],
@@ -76,7 +84,7 @@ class Session:
         self._waiting: dict[RequestId, _Waiting] = {}
         self._answering: dict[RequestId, asyncio.Task[None]] = {}
         self._tasks = Tasks()
-        self._allowance = Allowance(_MESSAGES_A_SECOND, _BURST_MESSAGES)
+        self._allowance = RateLimiter(_MESSAGES_A_SECOND, _BURST_MESSAGES)
         self._reason = ""
         self.has_answered = False
         self.meta: dict[str, Json] = {}
@@ -144,7 +152,7 @@ class Session:
         self._check_open()
         id_ = next(self._ids)
         meta = self.meta | ({"progressToken": id_} if progress is not None else {})
-        message = Request(id_, method, params | ({"_meta": meta} if meta else {}))
+        message = JsonRpcRequest(id_, method, params | ({"_meta": meta} if meta else {}))
         try:
             async with asyncio.timeout(patience) as limit:
                 answer: asyncio.Future[dict[str, Json]] = asyncio.get_running_loop().create_future()
@@ -171,7 +179,7 @@ class Session:
             ServerGoneError: the connection is over.
         """
         self._check_open()
-        await self._connection.send(Notification(method, params))
+        await self._connection.send(JsonRpcNotification(method, params))
 
     def agreed(self, protocol: str) -> None:
         """From now on both sides speak this revision."""
@@ -191,7 +199,7 @@ class Session:
         if self._reason or self._connection.cancel(id_) or method == "initialize":
             return
         try:
-            await self._connection.send(Notification("notifications/cancelled", {"requestId": id_}))
+            await self._connection.send(JsonRpcNotification("notifications/cancelled", {"requestId": id_}))
         except McpError as error:
             LOG.debug("mcp: a cancellation was not sent: %s", error)
 
@@ -201,9 +209,9 @@ class Session:
         if not self._allowance.take(1):
             text = f"it sent more than {_BURST_MESSAGES:.0f} messages, faster than {_MESSAGES_A_SECOND:.0f} a second"
             self._fail(text)
-        elif isinstance(message, Request):
+        elif isinstance(message, JsonRpcRequest):
             self._requested(message)
-        elif isinstance(message, Notification):
+        elif isinstance(message, JsonRpcNotification):
             self._take_notification(message)
         elif isinstance(message, ErrorResponse) and message.id is None and len(self._waiting) == 1:
             (only,) = self._waiting.values()  # what else could it be about
@@ -219,7 +227,7 @@ class Session:
             else:
                 waiting.answer.set_exception(_error(message))
 
-    def _take_notification(self, message: Notification) -> None:
+    def _take_notification(self, message: JsonRpcNotification) -> None:
         if message.method == "notifications/progress":
             self._progressed(message.params)
         elif message.method == "notifications/cancelled":
@@ -238,7 +246,7 @@ class Session:
         said = params.get("message")
         waiting.progress(Progress(done, total if isinstance(total, int | float) else None, one_line(said)[:200]))
 
-    def _requested(self, request: Request) -> None:
+    def _requested(self, request: JsonRpcRequest) -> None:
         """Answer a request in the background. It belongs to the youngest request that answers questions."""
         if len(self._answering) >= _MAX_ANSWERING or request.id in self._answering:
             refusal = ErrorResponse(request.id, codes.BUSY, "too many requests at once, or an id twice")
@@ -249,7 +257,7 @@ class Session:
         self._answering[request.id] = task
         task.add_done_callback(lambda _: self._answering.pop(request.id, None))
 
-    async def _answer(self, request: Request, concerned: _Waiting | None) -> None:
+    async def _answer(self, request: JsonRpcRequest, concerned: _Waiting | None) -> None:
         questions = self.questions
         if concerned is not None:
             questions = concerned.questions or questions

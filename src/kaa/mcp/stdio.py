@@ -8,7 +8,7 @@ from typing import Protocol
 
 from kaa.host.log import LOG
 from kaa.mcp import messages
-from kaa.mcp.connection import Connection, Message
+from kaa.mcp.connection import Message, ServerConnection
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.manifest import ToolInfo
 from kaa.mcp.messages import MAX_MESSAGE_BYTES, MalformedMessageError
@@ -40,11 +40,11 @@ class ServerProgram(Protocol):
         ...
 
     def take_hindrance(self, said: str = "", asked: str = "") -> str:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         ...
 
 
-class StdioConnection(Connection):
+class StdioConnection(ServerConnection):
     """A connection to a program.
 
     Args:
@@ -60,7 +60,7 @@ class StdioConnection(Connection):
         self._has_spoken = False
 
     async def open(self) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         self._program = program = await self._start()
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
@@ -73,7 +73,7 @@ class StdioConnection(Connection):
         self._reading = asyncio.create_task(self._read(reader, program))
 
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         outlet = self._outlet
         if outlet is None or outlet.is_closing():
             raise ServerGoneError("it does not read its standard input any more")
@@ -82,11 +82,11 @@ class StdioConnection(Connection):
         outlet.write(messages.encode(message) + b"\n")
 
     def take_hindrance(self, said: str = "", asked: str = "") -> str:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         return "" if self._program is None else self._program.take_hindrance(said, asked)
 
     async def close(self) -> None:
-        """See `Connection`: close its input, then TERM, then KILL. What never spoke hardly reads its input."""
+        """See `ServerConnection`: close its input, then TERM, then KILL. What never spoke hardly reads its input."""
         self._ended = lambda _: None
         if self._outlet is not None:
             self._outlet.close()

@@ -36,7 +36,7 @@ from kaa.shell.active_tools import ActiveTools
 from kaa.shell.containment import Containment
 from kaa.shell.models.switching import Models
 from kaa.shell.options import SessionChoice
-from kaa.shell.permissions import Permissions
+from kaa.shell.permissions import ConversationPermissions
 from kaa.shell.preparing import Preparation
 from kaa.shell.project_trust import ProjectTrust
 from kaa.shell.reloading import Reloading
@@ -137,7 +137,7 @@ class Conversation:
         agent: Agent,
         registry: Registry,
         session: SessionParts,
-        permissions: Permissions,
+        permissions: ConversationPermissions,
         containment: Containment,
         models: Models,
         reloading: Reloading,
@@ -288,9 +288,9 @@ class Conversation:
 
     async def git_head(self) -> "Head | None":
         """What is checked out in the project; None if git does not know. Runs git: ask seldom."""
-        from kaa.workspace.git import Git  # lazy: only who shows it needs it
+        from kaa.workspace.git import ProjectRepository  # lazy: only who shows it needs it
 
-        return await Git(self.workspace).head()
+        return await ProjectRepository(self.workspace).head()
 
     def transcript(self) -> "Transcript":
         """The conversation as it is to be shown. Cheap however long it is; its entries may be read from any thread."""

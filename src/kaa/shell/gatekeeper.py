@@ -249,9 +249,9 @@ def create_gatekeeper(
         from kaa.shell.approvals.memory import Memory
         from kaa.shell.approvals.rule_file import RuleFile
         from kaa.shell.approvals.sparing import Sparing
-        from kaa.workspace.git import Git
+        from kaa.workspace.git import ProjectRepository
 
-        git = Git(workspace)
+        git = ProjectRepository(workspace)
 
         async def ask_git(untracked: bool) -> "ChangedFiles | None":
             changed = await git.changed_files(untracked=untracked)

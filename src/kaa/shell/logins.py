@@ -50,7 +50,7 @@ class LoginOption(msgspec.Struct, frozen=True):
     products: tuple[str, ...] = ()
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CredentialCheck(msgspec.Struct, frozen=True):
     """What came of checking the key or login of a provider. `state`: `unreadable` if there is none to be sent."""
 
     provider: str
@@ -183,19 +183,19 @@ class Logins:
         except PrivateFileError as error:
             raise CredentialError(str(error)) from error
 
-    async def check(self) -> tuple[Checked, ...]:
+    async def check(self) -> tuple[CredentialCheck, ...]:
         """Check whatever key or login there is; runs commands, and renews logins that have ended."""
         problem = await asyncio.to_thread(self._problem)
         turn = asyncio.Semaphore(_AT_ONCE)
 
-        async def checked(provider: str, source: str) -> Checked:
+        async def checked(provider: str, source: str) -> CredentialCheck:
             async with turn:
                 try:
                     verdict = await self._verified(ModelChoice(provider=provider))
                 except (CredentialError, NoModelError) as error:
                     said = error.reason if isinstance(error, NoModelError) else str(error)
-                    return Checked(provider, source, "unreadable", said)
-                return Checked(provider, source, verdict.state, verdict.said)
+                    return CredentialCheck(provider, source, "unreadable", said)
+                return CredentialCheck(provider, source, verdict.state, verdict.said)
 
         options = await asyncio.to_thread(self.options)
         found = [checked(option.provider, option.source) for option in options if option.source]
@@ -263,12 +263,12 @@ class Logins:
         except PrivateFileError as error:
             raise CredentialError(str(error)) from error
 
-    def _problem(self) -> tuple[Checked, ...]:
+    def _problem(self) -> tuple[CredentialCheck, ...]:
         """What is wrong with auth.json as a whole."""
         try:
             self._file.read()
         except PrivateFileError as error:
-            return (Checked("", self._file.path.name, "unreadable", str(error)),)
+            return (CredentialCheck("", self._file.path.name, "unreadable", str(error)),)
         return ()
 
 

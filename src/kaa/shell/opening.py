@@ -52,7 +52,7 @@ from kaa.shell.options import (
     ViewSession,
 )
 from kaa.shell.other_sessions import OtherSessions
-from kaa.shell.permissions import Permissions
+from kaa.shell.permissions import ConversationPermissions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, ServerFile
 from kaa.shell.project_trust import ProjectTrust
 from kaa.shell.prompt_profile import profile_for
@@ -274,7 +274,7 @@ async def open_conversation(
             built.agent,
             registry,
             parts,
-            Permissions(gate, containment, at.workspace, _kept_permissions(session.store, at)),
+            ConversationPermissions(gate, containment, at.workspace, _kept_permissions(session.store, at)),
             containment,
             built.models,
             reloading,

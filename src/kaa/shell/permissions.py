@@ -65,7 +65,7 @@ def _resumed(done: Sequence[str], chosen: SessionPermissions) -> Iterator[str]:
         yield f"Commands could reach services of this machine until kaa ended: {named}. /allow permits them again."
 
 
-class Permissions:
+class ConversationPermissions:
     """See `kaa.ext.choices.SessionApprovals`. All calls must come from the conversation's event loop.
 
     Args:
@@ -154,7 +154,7 @@ class Permissions:
             self.keep()
         return self.policy
 
-    async def begin_after(self, other: "Permissions") -> None:
+    async def begin_after(self, other: "ConversationPermissions") -> None:
         """Let files be changed again if only the session before had `plan` or `read-only`. Both have one sandbox.
 
         Raises:

@@ -9,7 +9,7 @@ from kaa.ext.errors import CommandError
 from kaa.host.paths import is_below
 from kaa.shell.containment import Containment
 from kaa.shell.gatekeeper import Gatekeeper
-from kaa.shell.permissions import Permissions
+from kaa.shell.permissions import ConversationPermissions
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.sandbox.options import ConfinedMode, PortsMode, SandboxChange
 
@@ -26,7 +26,9 @@ class SessionValues:
         root: the project.
     """
 
-    def __init__(self, permissions: Permissions, gate: Gatekeeper, containment: Containment, root: str) -> None:
+    def __init__(
+        self, permissions: ConversationPermissions, gate: Gatekeeper, containment: Containment, root: str
+    ) -> None:
         self._permissions = permissions
         self._gate = gate
         self._containment = containment

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kaa.ext.errors import CommandError
 from kaa.host.programs import host_programs
-from kaa.session.export.draft import Draft, SharedFile
+from kaa.session.export.draft import ExportDraft, SharedFile
 from kaa.session.file.append_file import PRIVATE_FILE
 from kaa.shell.exporting import Exporting, count_secrets, export_name, write_session
 
@@ -42,7 +42,7 @@ class Sharing:
     def __init__(self, exporting: Exporting) -> None:
         self._exporting = exporting
 
-    async def prepare(self, request: "ExportRequest") -> Draft:
+    async def prepare(self, request: "ExportRequest") -> ExportDraft:
         """Write what would go out into a private folder. Nothing leaves the machine.
 
         Raises:
@@ -58,7 +58,7 @@ class Sharing:
             raise CommandError("this session is too large for a gist; leave tools out with --no-tools, or use /export")
         return draft
 
-    async def upload(self, draft: Draft) -> str:
+    async def upload(self, draft: ExportDraft) -> str:
         """Make the gist. Returns its address.
 
         Raises:
@@ -72,11 +72,11 @@ class Sharing:
             raise CommandError(f"`gh` could not make the gist: {complaint.strip() or output.strip() or f'exit {code}'}")
         return address
 
-    def discard(self, draft: Draft) -> None:
+    def discard(self, draft: ExportDraft) -> None:
         """Throw the prepared files away."""
         shutil.rmtree(draft.folder, ignore_errors=True)
 
-    def _write(self, request: "ExportRequest") -> Draft:
+    def _write(self, request: "ExportRequest") -> ExportDraft:
         from kaa.session.export.page import title_of
         from kaa.session.export.selection import ExportSelection
 
@@ -105,7 +105,7 @@ class Sharing:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        return Draft(
+        return ExportDraft(
             folder=folder,
             title=title,
             files=tuple(files),

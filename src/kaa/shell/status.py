@@ -14,7 +14,7 @@ class Status(msgspec.Struct, frozen=True):
         session_path: None when the session is not kept.
         session_name: what the user called it, None if nothing.
         cwd: the project's directory.
-        mode: what tools may do without a question, in a word (`Permissions.policy`).
+        mode: what tools may do without a question, in a word (`ConversationPermissions.policy`).
         jobs: how many background processes run.
         beside: how many works go on beside the run, such as agents in the background.
         ports: those of the sandbox that are open on this machine.

@@ -101,7 +101,7 @@ class ChangedFiles(msgspec.Struct, frozen=True):
     mixed: bool = False
 
 
-class Git:
+class ProjectRepository:
     """The repository that a project is in, or is not.
 
     Args:

@@ -10,7 +10,7 @@ import msgspec
 from kaa.hands.protected import is_protected
 from kaa.host.paths import is_below
 from kaa.host.unified_diff import patch_hunks
-from kaa.workspace.git import Git, line_of
+from kaa.workspace.git import ProjectRepository, line_of
 from kaa.workspace.protocol import CommandRequest, Workspace
 
 _TIMEOUT_SECONDS = 5.0
@@ -92,7 +92,7 @@ class HeldFilesOfGit:
 
     def __init__(self, workspace: Workspace, executed: Sequence[str] = ()) -> None:
         self._workspace = workspace
-        self._git = Git(workspace)
+        self._git = ProjectRepository(workspace)
         self._executed = executed
 
     async def differing_in(self, revision: str) -> HeldFiles | None:

@@ -4,18 +4,18 @@ from itertools import cycle, islice
 
 import pytest
 
-from kaa.builtin.loop_detection.repeats import Repeats, Seen
+from kaa.builtin.loop_detection.repeats import Repeats, SeenCall
 
 
-def look(call: str, result: str = "same") -> Seen:
-    return Seen(call, call, result)
+def look(call: str, result: str = "same") -> SeenCall:
+    return SeenCall(call, call, result)
 
 
-def change(call: str, edit: tuple[str, str, str] | None = None) -> Seen:
-    return Seen(call, call, "done", "changes", edit=edit)
+def change(call: str, edit: tuple[str, str, str] | None = None) -> SeenCall:
+    return SeenCall(call, call, "done", "changes", edit=edit)
 
 
-def found(*calls: Seen) -> list[str]:
+def found(*calls: SeenCall) -> list[str]:
     """What each call was found to be, one in each reply."""
     repeats = Repeats()
     return [(repeats.begin_reply(), repeats.see(one))[1] for one in calls]  # type: ignore[func-returns-value]
@@ -52,7 +52,7 @@ def test_two_calls_in_turn_lead_nowhere() -> None:
         [look("a", str(number)) for number in range(20)],
         [one for number in range(9) for one in (look("test"), change(f"edit {number}"))],
         [look("a"), look("a"), *(look(f"other {number}") for number in range(12)), look("a")],
-        [Seen("poll", "poll", "same", "waits")] * 50,
+        [SeenCall("poll", "poll", "same", "waits")] * 50,
         [look("curl")._replace(is_patient=True)] * 9,
         [one for _ in range(2) for one in (change("checkout"), change(f"try {_}"))],
         [change("x", ("a.py", "1", "2")), change("y", ("a.py", "2", "1"))],
@@ -61,7 +61,7 @@ def test_two_calls_in_turn_lead_nowhere() -> None:
     ],
     ids=["new results", "after edits", "far apart", "waits", "patient", "tries", "one revert", "edits", "files"],
 )
-def test_what_gets_on_is_left_alone(calls: list[Seen]) -> None:
+def test_what_gets_on_is_left_alone(calls: list[SeenCall]) -> None:
     assert set(found(*calls)) == {""}
 
 

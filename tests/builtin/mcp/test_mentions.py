@@ -9,7 +9,7 @@ import pytest
 from kaa.builtin.mcp.host import ServerState
 from kaa.core.messages import ImageContent, UserMessage, user_message
 from kaa.mcp.contents import PromptMessage, PromptResult, TextPart
-from kaa.mcp.manifest import Capabilities, PromptInfo, ResourceInfo, TemplateInfo
+from kaa.mcp.manifest import PromptInfo, ResourceInfo, ServerFeatures, TemplateInfo
 from kaa.shell.host import HostedConversation
 from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, manifest, server
 from tests.support.mcp_stage import Notices, play_with
@@ -177,7 +177,7 @@ def test_parts_of_templates_are_completed_by_the_server(
     lib = server(
         "lib",
         manifest=msgspec.structs.replace(
-            manifest(), templates=tuple(map(TemplateInfo, templates)), capabilities=Capabilities(completions=True)
+            manifest(), templates=tuple(map(TemplateInfo, templates)), capabilities=ServerFeatures(completions=True)
         ),
     )
     lib.completes = completes

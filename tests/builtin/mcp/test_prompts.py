@@ -11,7 +11,7 @@ from kaa.core.messages import UserMessage
 from kaa.ext.api import CommandContext
 from kaa.ext.errors import CommandError
 from kaa.mcp.contents import ImagePart, PromptMessage, PromptResult, ResourcePart, TextPart
-from kaa.mcp.manifest import Capabilities, PromptArgument, PromptInfo
+from kaa.mcp.manifest import PromptArgument, PromptInfo, ServerFeatures
 from kaa.shell.conversation import CommandNotRun, CommandReply
 from kaa.shell.host import HostedConversation
 from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, manifest, server
@@ -30,7 +30,7 @@ _REVIEW = PromptInfo(
 
 def github(*prompts: PromptInfo, state: str = "known") -> MemoryMcpServer:
     offered = msgspec.structs.replace(
-        manifest(), prompts=prompts or (_REVIEW,), capabilities=Capabilities(prompts=True, completions=True)
+        manifest(), prompts=prompts or (_REVIEW,), capabilities=ServerFeatures(prompts=True, completions=True)
     )
     made = server("github", state=state, manifest=offered)  # type: ignore[arg-type]  # one of the states
     made.learned = offered

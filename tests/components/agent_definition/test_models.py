@@ -2,7 +2,7 @@
 
 import pytest
 
-from kaa.components.agent_definition import ModelChoice, Permission
+from kaa.components.agent_definition import AgentModel, Permission
 from kaa.components.agent_definition.models import model_choice
 from kaa.components.agent_definition.permissions import narrower
 
@@ -10,21 +10,21 @@ from kaa.components.agent_definition.permissions import narrower
 @pytest.mark.parametrize(
     ("name", "choice"),
     [
-        ("", ModelChoice()),
-        ("inherit", ModelChoice()),
-        ("Sonnet", ModelChoice("large")),
-        ("opus[1m]", ModelChoice("large")),
-        ("haiku", ModelChoice("small")),
-        ("fast", ModelChoice("small")),
-        ("flash", ModelChoice("small")),
-        ("gpt-5-mini", ModelChoice("small", "gpt-5-mini")),
-        ("claude-haiku-4-5-20251001", ModelChoice("small", "claude-haiku-4-5-20251001")),
-        ("gemini-3-pro", ModelChoice("large", "gemini-3-pro")),
-        ("openai/gpt-5", ModelChoice("large", "openai/gpt-5")),
-        ("\x1b[31mred\n", ModelChoice("large", "red")),
+        ("", AgentModel()),
+        ("inherit", AgentModel()),
+        ("Sonnet", AgentModel("large")),
+        ("opus[1m]", AgentModel("large")),
+        ("haiku", AgentModel("small")),
+        ("fast", AgentModel("small")),
+        ("flash", AgentModel("small")),
+        ("gpt-5-mini", AgentModel("small", "gpt-5-mini")),
+        ("claude-haiku-4-5-20251001", AgentModel("small", "claude-haiku-4-5-20251001")),
+        ("gemini-3-pro", AgentModel("large", "gemini-3-pro")),
+        ("openai/gpt-5", AgentModel("large", "openai/gpt-5")),
+        ("\x1b[31mred\n", AgentModel("large", "red")),
     ],
 )
-def test_what_a_model_means(name: str, choice: ModelChoice) -> None:
+def test_what_a_model_means(name: str, choice: AgentModel) -> None:
     assert model_choice(name) == choice
 
 

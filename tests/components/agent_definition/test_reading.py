@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kaa.components.agent_definition import AgentDefinition, ModelChoice
+from kaa.components.agent_definition import AgentDefinition, AgentModel
 from kaa.components.agent_definition.reading import MAX_BYTES, agent_in, opencode_agents
 from kaa.components.skill import Unusable
 from kaa.components.tool_names import ToolDialect, ToolPattern
@@ -51,7 +51,7 @@ class TestFormats:
             only=(ToolPattern("bash", "git *"),),
             denied=(ToolPattern("bash", "rm *"),),
             agents=("explore", "general"),
-            model=ModelChoice("small"),
+            model=AgentModel("small"),
             thinking="xhigh",
             permission="read-only",
             background=True,
@@ -70,7 +70,7 @@ class TestFormats:
 
         assert (definition.name, definition.tools) == ("review", ("read", "bash"))
         assert definition.denied == (ToolPattern("bash", "rm *"),)
-        assert definition.model == ModelChoice("small", "anthropic/claude-haiku-4-5")
+        assert definition.model == AgentModel("small", "anthropic/claude-haiku-4-5")
         assert (definition.thinking, definition.permission, definition.max_turns) == ("low", "ask", 3)
         assert definition.notes == ()
 
@@ -82,7 +82,7 @@ class TestFormats:
             "codex",
         )
 
-        assert (definition.prompt, definition.model) == ("Review it.", ModelChoice("small", "gpt-5-mini"))
+        assert (definition.prompt, definition.model) == ("Review it.", AgentModel("small", "gpt-5-mini"))
         assert (definition.thinking, definition.permission, definition.mcp_servers) == ("off", "read-only", ("docs",))
         assert definition.servers == '{"docs":{"command":"docs"}}'
         assert definition.notes == ()
@@ -95,20 +95,20 @@ class TestFormats:
         )
 
         assert definition.tools == ("read", "mcp__github__*")
-        assert (definition.model, definition.max_turns) == (ModelChoice("small", "gemini-3-flash"), 30)
+        assert (definition.model, definition.max_turns) == (AgentModel("small", "gemini-3-flash"), 30)
         assert definition.notes == ("`temperature` is not used: the settings of the model hold",)
 
     def test_cursor(self) -> None:
         definition = agent("model: fast\nreadonly: true\nis_background: true", "cursor")
 
-        assert definition.model == ModelChoice("small")
+        assert definition.model == AgentModel("small")
         assert (definition.permission, definition.background) == ("read-only", True)
 
     def test_droid(self) -> None:
         definition = agent("model: inherit\nreasoningEffort: high\ntools: read-only", "droid")
 
         assert definition.tools == ("read", "find", "grep", "ls")
-        assert (definition.model, definition.thinking) == (ModelChoice(), "high")
+        assert (definition.model, definition.thinking) == (AgentModel(), "high")
 
     def test_pi(self) -> None:
         assert agent("tools: read, grep, find, ls", "pi").tools == ("read", "grep", "find", "ls")
@@ -125,7 +125,7 @@ class TestFormats:
         assert definition.excluded_tools == ("edit", "write")
         assert definition.only == (ToolPattern("bash", "git *"),)
         assert (definition.permission, definition.max_turns) == ("ask", 9)
-        assert definition.model == ModelChoice("large", "anthropic/claude-sonnet-5")
+        assert definition.model == AgentModel("large", "anthropic/claude-sonnet-5")
 
 
 class TestRulesOfOpencode:

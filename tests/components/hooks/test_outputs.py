@@ -5,14 +5,16 @@ import json
 import pytest
 
 from kaa.components.hooks import HookDefinition, HookDialect, HookEvent
-from kaa.components.hooks.outputs import MAX_TEXT, Ended, Outcome, answer_of, merged, outcome_of
+from kaa.components.hooks.outputs import MAX_TEXT, Ended, HookOutcome, answer_of, merged, outcome_of
 
 
 def hook(event: HookEvent, dialect: HookDialect = "claude", *, blocks: bool = False) -> HookDefinition:
     return HookDefinition(event, event, dialect, "command", "x", of_project=False, blocks_on_failure=blocks)
 
 
-def said(output: object, event: HookEvent = "PreToolUse", code: int = 0, dialect: HookDialect = "claude") -> Outcome:
+def said(
+    output: object, event: HookEvent = "PreToolUse", code: int = 0, dialect: HookDialect = "claude"
+) -> HookOutcome:
     return outcome_of(hook(event, dialect), Ended(code, json.dumps(output)))
 
 
@@ -50,7 +52,7 @@ def test_an_allow_with_exit_code_2_is_a_refusal() -> None:
 def test_other_failures_refuse_only_if_the_hook_says_so() -> None:
     ended = Ended(1, "", "boom\nmore")
 
-    assert outcome_of(hook("PreToolUse"), ended) == Outcome(problems=("failed with exit code 1: boom",))
+    assert outcome_of(hook("PreToolUse"), ended) == HookOutcome(problems=("failed with exit code 1: boom",))
     assert outcome_of(hook("PreToolUse", blocks=True), ended).decision == "deny"
     assert outcome_of(hook("PreToolUse", blocks=True), Ended(None, problem="hung")).decision == "deny"
 
@@ -91,14 +93,14 @@ def test_a_guard_whose_decision_is_not_understood_denies(output: str) -> None:
 def test_the_answer_of_a_guard_counts_whatever_it_printed_before(before: str) -> None:
     outcome = outcome_of(hook("PreToolUse"), Ended(0, f'{before}{{"decision": "block", "reason": "no"}}'))
 
-    assert outcome == Outcome("deny", "no")
+    assert outcome == HookOutcome("deny", "no")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_the_answer_of_a_guard_counts_in_the_encodings_of_windows(encoding: str) -> None:
     printed = '{"decision": "block", "reason": "no"}\r\n'.encode(encoding).decode("utf-8", "replace")
 
-    assert outcome_of(hook("PreToolUse"), Ended(0, printed)) == Outcome("deny", "no")
+    assert outcome_of(hook("PreToolUse"), Ended(0, printed)) == HookOutcome("deny", "no")
 
 
 def test_a_hook_that_writes_false_as_a_text_stops_the_agent() -> None:
@@ -107,7 +109,7 @@ def test_a_hook_that_writes_false_as_a_text_stops_the_agent() -> None:
 
 @pytest.mark.parametrize("output", ["[1, 2]", "[INFO] ls", '{"decision": null}', '{"decision": ""}', "\ufeff{}"])
 def test_a_guard_that_decides_nothing_lets_the_call_pass(output: str) -> None:
-    assert outcome_of(hook("PreToolUse"), Ended(0, output)) == Outcome()
+    assert outcome_of(hook("PreToolUse"), Ended(0, output)) == HookOutcome()
 
 
 def test_a_tool_that_has_to_answer_answers_json() -> None:
@@ -120,7 +122,7 @@ def test_a_tool_that_has_to_answer_answers_json() -> None:
 
 def test_plain_output_is_for_the_model_at_prompts_and_starts_only() -> None:
     assert outcome_of(hook("UserPromptSubmit"), Ended(0, "be kind\n")).contexts == ("be kind",)
-    assert outcome_of(hook("PreToolUse"), Ended(0, "be kind\n")) == Outcome()
+    assert outcome_of(hook("PreToolUse"), Ended(0, "be kind\n")) == HookOutcome()
     assert outcome_of(hook("UserPromptSubmit", "gemini"), Ended(0, "be kind")).messages == ("be kind",)
 
 
@@ -128,7 +130,7 @@ def test_the_answer_may_follow_a_line_that_announces_it() -> None:
     announcement, answer = '{"async": true, "asyncTimeout": 1000}', '{"systemMessage": "built"}'
 
     assert outcome_of(hook("SessionStart"), Ended(0, f"{announcement}\n{answer}\n{{")).messages == ("built",)
-    assert outcome_of(hook("SessionStart"), Ended(0, announcement)) == Outcome()
+    assert outcome_of(hook("SessionStart"), Ended(0, announcement)) == HookOutcome()
     two = outcome_of(hook("SessionStart"), Ended(0, f"{answer}\n{answer}"))
     assert two.problems == ("printed invalid JSON, which is not used",)
 
@@ -146,7 +148,7 @@ def test_a_guard_that_prints_invalid_json_denies(output: str, code: int) -> None
 def test_invalid_json_after_calls_and_at_prompts_is_named(event: HookEvent) -> None:
     outcome = outcome_of(hook(event), Ended(0, "{"))
 
-    assert outcome == Outcome(problems=("printed invalid JSON, which is not used",))
+    assert outcome == HookOutcome(problems=("printed invalid JSON, which is not used",))
 
 
 @pytest.mark.parametrize("reason", ["two\nlines", "a\ttab", "half \\ud83d"])
@@ -162,22 +164,22 @@ def test_a_decision_with_a_raw_line_break_or_half_a_character_holds(reason: str)
 def test_values_of_wrong_types_are_not_used(value: object) -> None:
     fields = ("decision", "reason", "hookSpecificOutput", "systemMessage", "continue", "stopReason")
 
-    assert said(dict.fromkeys(fields[1:], value)) == Outcome()
+    assert said(dict.fromkeys(fields[1:], value)) == HookOutcome()
 
 
 def test_the_strictest_decision_holds_with_its_reasons() -> None:
     outcomes = [
-        Outcome("allow", "a"),
-        Outcome("deny", "d"),
-        Outcome("ask", "k"),
-        Outcome("deny", "e"),
-        Outcome("defer"),
+        HookOutcome("allow", "a"),
+        HookOutcome("deny", "d"),
+        HookOutcome("ask", "k"),
+        HookOutcome("deny", "e"),
+        HookOutcome("defer"),
     ]
 
     assert (merged(outcomes).decision, merged(outcomes).reason) == ("deny", "d\ne")
     assert merged(outcomes[::2]).decision == "defer"
-    assert merged([Outcome("allow"), Outcome("ask")]).decision == "ask"
-    assert merged([]) == Outcome()
+    assert merged([HookOutcome("allow"), HookOutcome("ask")]).decision == "ask"
+    assert merged([]) == HookOutcome()
 
 
 def test_a_refusal_of_gemini_replaces_the_result_and_its_input_is_merged() -> None:

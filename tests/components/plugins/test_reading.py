@@ -15,7 +15,7 @@ from kaa.components.plugins.agent_plugins import (
     wheel_folder,
     wheel_plugin_in,
 )
-from kaa.components.plugins.folder import Directory
+from kaa.components.plugins.folder import PluginDirectory
 from kaa.components.plugins.manifest import Plugin, PluginFile, PluginHooks, UserOption
 from kaa.components.plugins.marketplace import marketplace_in
 from kaa.components.plugins.reading import plugin_in
@@ -324,14 +324,14 @@ def test_links_out_of_the_plugin_are_named_and_left_out(tmp_path: Path) -> None:
     (root / "shared" / "x.md").write_text("")
     (root / "commands" / "shared").symlink_to(root / "shared")
 
-    found = plugin_in(Directory(root), "a")
+    found = plugin_in(PluginDirectory(root), "a")
 
     assert isinstance(found, Plugin)
     assert paths(found.skills) == ["skills/good/SKILL.md"]
     assert paths(found.commands) == ["commands/shared/x.md"]
     assert [note.split(" is ")[0] for note in found.notes] == ["`skills/evil`", "`commands/secret.md`"]
-    assert Directory(root).files("skills") == ["skills/evil", "skills/good/SKILL.md"]
-    assert Directory(root).read("../outside/evil/SKILL.md") is None
+    assert PluginDirectory(root).files("skills") == ["skills/evil", "skills/good/SKILL.md"]
+    assert PluginDirectory(root).read("../outside/evil/SKILL.md") is None
 
 
 @pytest.mark.parametrize("manifest", [b"", b"[]", b"{", b"\xff", b"[" * 9_999, b" " * 2_000_000])

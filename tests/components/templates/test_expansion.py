@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.components.templates import Dialect
-from kaa.components.templates.embedded import Command, File, Piece, Text, pieces_of
+from kaa.components.templates.embedded import EmbeddedCommand, File, LiteralText, Piece, pieces_of
 from kaa.components.templates.expansion import expand
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
@@ -108,13 +108,15 @@ def expanded(body: str, arguments: str, dialect: Dialect) -> tuple[Piece, ...]:
 
 @pytest.mark.parametrize(("dialect", "body", "arguments", "text"), CASES)
 def test_arguments(dialect: Dialect, body: str, arguments: str, text: str) -> None:
-    assert expanded(body, arguments, dialect) == ((Text(text),) if text else ())
+    assert expanded(body, arguments, dialect) == ((LiteralText(text),) if text else ())
 
 
 def test_older_commands_of_claude_count_from_one() -> None:
-    assert expanded("Fix $1, then $2.", "123 now", "claude") == (Text("Fix 123, then now."),)
-    assert expanded("Fix $0, then $1.", "123 now", "claude") == (Text("Fix 123, then now."),)
-    assert expanded("Fix $1, not \\$0 ($ARGUMENTS[1]).", "123 now", "claude") == (Text("Fix 123, not $0 (now)."),)
+    assert expanded("Fix $1, then $2.", "123 now", "claude") == (LiteralText("Fix 123, then now."),)
+    assert expanded("Fix $0, then $1.", "123 now", "claude") == (LiteralText("Fix 123, then now."),)
+    assert expanded("Fix $1, not \\$0 ($ARGUMENTS[1]).", "123 now", "claude") == (
+        LiteralText("Fix 123, not $0 (now)."),
+    )
 
 
 def test_commands_and_files_of_claude() -> None:
@@ -124,20 +126,20 @@ def test_commands_and_files_of_claude() -> None:
     )
 
     assert expanded(body, "a;b 'c d'", "claude") == (
-        Text("A: "),
-        Command("git diff 'a;b' 'c d'"),
-        Text("\n"),
-        Command("node --version\necho \"a;b\" 'c d' `id`"),
-        Text("\nKEY=!`no`, "),
+        LiteralText("A: "),
+        EmbeddedCommand("git diff 'a;b' 'c d'"),
+        LiteralText("\n"),
+        EmbeddedCommand("node --version\necho \"a;b\" 'c d' `id`"),
+        LiteralText("\nKEY=!`no`, "),
         File("src/a.py", "@src/a.py"),
-        Text(", (@b)\nme@example.org "),
+        LiteralText(", (@b)\nme@example.org "),
         File("my file.md", '@"my file.md"'),
-        Text(" see "),
+        LiteralText(" see "),
         File("../x/[id]/b.ts", "@../x/[id]/b.ts"),
-        Text(". "),
+        LiteralText(". "),
         File("/s k/c.md", "@/s k/c.md"),
-        Text("\n"),
-        Command("python '/s k'/d"),
+        LiteralText("\n"),
+        EmbeddedCommand("python '/s k'/d"),
     )
 
 
@@ -145,11 +147,11 @@ def test_examples_in_blocks_of_code_are_no_commands_of_claude() -> None:
     example = "```markdown\nDiff: !`git diff`\n@src/a.py\n```\n~~~~\n!`gh pr view $1`\n```!\nid\n```\n~~~\n~~~~\n"
 
     assert expanded(f"{example}!`ls`\n```!\nid\n```\n```\n!`no`", "", "claude") == (
-        Text(example),
-        Command("ls"),
-        Text("\n"),
-        Command("id"),
-        Text("\n```\n!`no`"),
+        LiteralText(example),
+        EmbeddedCommand("ls"),
+        LiteralText("\n"),
+        EmbeddedCommand("id"),
+        LiteralText("\n```\n!`no`"),
     )
 
 
@@ -168,20 +170,20 @@ def test_examples_in_blocks_of_code_are_no_commands_of_claude() -> None:
 def test_no_argument_stands_where_bash_evaluates_data(command: str) -> None:
     pieces = expanded(f"!`{command}`", "'a[$(id)]'", "claude")
 
-    assert not any(isinstance(piece, Command) for piece in pieces)
+    assert not any(isinstance(piece, EmbeddedCommand) for piece in pieces)
 
 
 def test_commands_and_files_of_opencode() -> None:
     body = "x=!`ls\n$1`, @src/a.ts, (@./b.) me@example.org `@no` !`` $2"
 
     assert expanded(body, "'a;' b c", "opencode") == (
-        Text("x="),
-        Command("ls\n'a;'"),
-        Text(", "),
+        LiteralText("x="),
+        EmbeddedCommand("ls\n'a;'"),
+        LiteralText(", "),
         File("src/a.ts", "@src/a.ts"),
-        Text(", ("),
+        LiteralText(", ("),
         File("./b", "@./b"),
-        Text(".) me@example.org `@no` !`` b c"),
+        LiteralText(".) me@example.org `@no` !`` b c"),
     )
 
 
@@ -189,18 +191,18 @@ def test_commands_and_files_of_gemini() -> None:
     body = "A !{ grep {{args}} x | awk '{print $1}' } @{docs/a b.md}, @{x}\n!{} @c {{args}}!{open {{args}}"
 
     assert expanded(body, "it's; 1", "gemini") == (
-        Text("A "),
-        Command("grep 'it'\"'\"'s; 1' x | awk '{print $1}'"),
-        Text(" "),
+        LiteralText("A "),
+        EmbeddedCommand("grep 'it'\"'\"'s; 1' x | awk '{print $1}'"),
+        LiteralText(" "),
         File("docs/a b.md", "@{docs/a b.md}"),
-        Text(", "),
+        LiteralText(", "),
         File("x", "@{x}"),
-        Text("\n @c it's; 1!{open it's; 1"),
+        LiteralText("\n @c it's; 1!{open it's; 1"),
     )
 
 
 def test_a_missing_argument_is_nothing_in_a_command() -> None:
-    assert expand("!`git log $1`", "", "opencode") == (Command("git log "),)
+    assert expand("!`git log $1`", "", "opencode") == (EmbeddedCommand("git log "),)
     assert expand("!{{{args}}}", "", "gemini") == ()
 
 
@@ -209,16 +211,18 @@ def test_a_command_that_would_take_an_argument_as_code_is_not_run() -> None:
 
     first, *rest = expand(body, "'a;b'", "claude")
 
-    assert isinstance(first, Text)
+    assert isinstance(first, LiteralText)
     assert first.text.startswith("[kaa did not run `echo $(cat $0)`: ")
     assert first.text.endswith("\n\nARGUMENTS: 'a;b'")
     assert rest == []
-    assert expand(body, "a/b.py", "claude") == (Command("echo $(cat a/b.py)"),)
+    assert expand(body, "a/b.py", "claude") == (EmbeddedCommand("echo $(cat a/b.py)"),)
 
 
 def test_a_reference_with_an_argument_is_text() -> None:
-    assert expand("@$0 @x/$ARGUMENTS", "../../etc/passwd", "claude") == (Text("@../../etc/passwd @x/../../etc/passwd"),)
-    assert expand("@{x/{{args}}}", "../y", "gemini") == (Text("@{x/../y}"),)
+    assert expand("@$0 @x/$ARGUMENTS", "../../etc/passwd", "claude") == (
+        LiteralText("@../../etc/passwd @x/../../etc/passwd"),
+    )
+    assert expand("@{x/{{args}}}", "../y", "gemini") == (LiteralText("@{x/../y}"),)
 
 
 TOKENS = st.lists(
@@ -235,11 +239,11 @@ TOKENS = st.lists(
 
 @given(TOKENS, TOKENS, st.sampled_from(DIALECTS))
 def test_no_argument_becomes_a_command_or_a_file(body: str, arguments: str, dialect: Dialect) -> None:
-    embedded = [piece for piece in pieces_of(body, dialect) if not isinstance(piece, Text)]
+    embedded = [piece for piece in pieces_of(body, dialect) if not isinstance(piece, LiteralText)]
     pieces = expanded(body, arguments, dialect)
 
     known = iter([type(piece) for piece in embedded])
-    assert all(type(piece) in known for piece in pieces if not isinstance(piece, Text))  # a subsequence
+    assert all(type(piece) in known for piece in pieces if not isinstance(piece, LiteralText))  # a subsequence
     without = {piece.path for piece in expanded(body, "", dialect) if isinstance(piece, File)}
     assert {piece.path for piece in pieces if isinstance(piece, File)} <= without
 
@@ -248,15 +252,17 @@ def test_no_argument_becomes_a_command_or_a_file(body: str, arguments: str, dial
 def test_texts_are_joined_and_never_empty(body: str, arguments: str, dialect: Dialect) -> None:
     pieces = expanded(body, arguments, dialect)
 
-    assert Text("") not in pieces
-    assert not any(isinstance(one, Text) and isinstance(other, Text) for one, other in pairwise(pieces))
+    assert LiteralText("") not in pieces
+    assert not any(isinstance(one, LiteralText) and isinstance(other, LiteralText) for one, other in pairwise(pieces))
 
 
 @given(TOKENS, st.sampled_from(DIALECTS))
 def test_the_order_of_the_template_is_kept(body: str, dialect: Dialect) -> None:
     position = 0
     for piece in pieces_of(body, dialect):
-        source = piece.text if isinstance(piece, Text) else piece.source if isinstance(piece, File) else piece.command
+        source = (
+            piece.text if isinstance(piece, LiteralText) else piece.source if isinstance(piece, File) else piece.command
+        )
         position = body.index(source, position) + len(source)
 
 
@@ -268,7 +274,7 @@ def test_the_order_of_the_template_is_kept(body: str, dialect: Dialect) -> None:
 def test_huge_templates_and_arguments_take_linear_time(unit: str, dialect: Dialect) -> None:
     huge = unit * 40_000
 
-    assert "".join(piece.text for piece in expand(huge, "x", dialect) if isinstance(piece, Text))
+    assert "".join(piece.text for piece in expand(huge, "x", dialect) if isinstance(piece, LiteralText))
     assert expand("$1$@$ARGUMENTS{{args}}", huge, dialect)
 
 
@@ -276,6 +282,6 @@ def test_huge_templates_and_arguments_take_linear_time(unit: str, dialect: Diale
 def test_what_is_inserted_is_limited(dialect: Dialect) -> None:
     first, *_ = expand("$ARGUMENTS{{args}} " * 5_000, "x" * 400_000, dialect)
 
-    assert isinstance(first, Text)
+    assert isinstance(first, LiteralText)
     assert 1_000_000 < len(first.text) < 2_000_000
     assert first.text.endswith("$ARGUMENTS{{args}} ")

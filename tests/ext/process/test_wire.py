@@ -4,14 +4,14 @@ import msgspec
 import pytest
 
 from kaa.ext.process import wire
-from kaa.ext.process.wire import Answer, MalformedMessageError, Notification, Request, RpcError
+from kaa.ext.process.wire import Answer, MalformedLineError, ProcessNotification, ProcessRequest, RpcError
 
 
 def test_requests_notifications_and_answers() -> None:
-    assert wire.decode(b'{"jsonrpc":"2.0","id":7,"method":"host/chat","params":{"a":1}}') == Request(
+    assert wire.decode(b'{"jsonrpc":"2.0","id":7,"method":"host/chat","params":{"a":1}}') == ProcessRequest(
         7, "host/chat", {"a": 1}
     )
-    assert wire.decode(b'{"jsonrpc":"2.0","method":"log","params":null}') == Notification("log", {})
+    assert wire.decode(b'{"jsonrpc":"2.0","method":"log","params":null}') == ProcessNotification("log", {})
     assert wire.decode(b'{"jsonrpc":"2.0","id":"a","result":null}') == Answer("a", None, None)
     assert wire.decode(b'{"jsonrpc":"2.0","id":2,"result":["\xff","\\ud800",NaN]}') == Answer(
         2, ["\ufffd", "\ufffd", None], None
@@ -38,7 +38,7 @@ def test_requests_notifications_and_answers() -> None:
     ],
 )
 def test_what_is_no_message_gets_an_error_with_the_id(line: bytes, code: int, identity: int | None) -> None:
-    with pytest.raises(MalformedMessageError) as caught:
+    with pytest.raises(MalformedLineError) as caught:
         wire.decode(line)
 
     assert (caught.value.code, caught.value.id) == (code, identity)

@@ -7,7 +7,7 @@ from pathlib import Path
 from kaa.core.events import Event
 from kaa.ext.commands import Command
 from kaa.ext.loader import load_extension
-from kaa.frontends.interactive.reporter import Additions, Reporter
+from kaa.frontends.interactive.reporter import Additions, ConversationReporter
 from kaa.shell.options import ConversationOptions
 from kaa.shell.status import Status
 from kaa.workspace.git import Head
@@ -63,7 +63,7 @@ def test_commands_are_told_again_when_extensions_come_and_go(tmp_path: Path) -> 
         path = stage.home / "extensions" / "mine.py"
         host = stage.host()
         hosted = await host.open(ConversationOptions(model="m"), MemoryWorkspace())
-        reporter = Reporter(hosted.conversation, listener, _now)
+        reporter = ConversationReporter(hosted.conversation, listener, _now)
         host.extensions.unload(named(path))
         host.extensions.load(named(path), load_extension(path))
         await reporter.close()
@@ -86,7 +86,7 @@ def test_what_a_command_changed_is_told_once_one_waited_for_it(tmp_path: Path) -
     async def scenario(stage: Stage) -> None:
         host = stage.host()
         hosted = await host.open(ConversationOptions(model="m"), MemoryWorkspace())
-        reporter = Reporter(hosted.conversation, Watching(), _now)
+        reporter = ConversationReporter(hosted.conversation, Watching(), _now)
         await reporter.status_told()
         hosted.work.run_beside(asyncio.sleep(1000))
         reporter.refresh_status()

@@ -8,7 +8,7 @@ import pytest
 
 from kaa.frontends.lab import attempt
 from kaa.frontends.lab.attempt import Course, run_attempt
-from kaa.frontends.lab.results import Key
+from kaa.frontends.lab.results import RunKey
 from kaa.shell.home import Home
 from tests.frontends.lab.files import make_task
 
@@ -30,7 +30,7 @@ def test_a_run_that_ignores_everything_is_killed(tmp_path: Path, monkeypatch: py
     trace.mkdir()
     course = Course("", 5, "workspace-write", (), Home(tmp_path / "user"))
 
-    found = asyncio.run(run_attempt(Key("default", "one", 1), task, {}, course, trace))
+    found = asyncio.run(run_attempt(RunKey("default", "one", 1), task, {}, course, trace))
 
     assert (found.outcome, found.reason, found.turns) == ("unsolved", "killed", 0)
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, encoding="utf-8", check=True).stdout

@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 
 from kaa.frontends.lab.reports import by_task, by_variant, comparison, rows_as_json, table
-from kaa.frontends.lab.results import Attempt, Definition, Key, Outcome, Results
+from kaa.frontends.lab.results import Attempt, Definition, Outcome, Results, RunKey
 
 
 def attempt(variant: str, task: str, outcome: Outcome = "solved", **fields: object) -> Attempt:
-    base = Attempt(Key(variant, task, 1), outcome, 1.0, "done", 0, turns=4, input=1_000, cost=0.5, seconds=2.0)
+    base = Attempt(RunKey(variant, task, 1), outcome, 1.0, "done", 0, turns=4, input=1_000, cost=0.5, seconds=2.0)
     return msgspec.structs.replace(base, **fields)
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kaa.frontends.lab.results import Attempt, Definition, Key, Results, ResultsError
+from kaa.frontends.lab.results import Attempt, Definition, Results, ResultsError, RunKey
 
 DEFINITION = Definition("1", "m", 60, {"a": "digest"}, {"default": {}}, 2)
 
 
 def attempt(number: int = 1, variant: str = "default", **fields: object) -> Attempt:
-    base = Attempt(Key(variant, "a", number), "solved", 1.0, "done", 0)
+    base = Attempt(RunKey(variant, "a", number), "solved", 1.0, "done", 0)
     return msgspec.structs.replace(base, **fields)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.frontends.live.client import Connection
+from kaa.frontends.live.client import SessionConnection
 from kaa.frontends.live.errors import LiveError
 from kaa.frontends.live.wire import Stop, socket_name, sockets_of
 from kaa.shell.home import Home
@@ -58,12 +58,12 @@ def answering(home: Home, session: Path, *lines: bytes) -> Iterator[None]:
 )
 def test_what_it_says_first_is_checked(home: Home, session: Path, lines: list[bytes], problem: str) -> None:
     with answering(home, session, *lines), pytest.raises(LiveError, match=problem):
-        Connection.to(home, session, os.getpid())
+        SessionConnection.to(home, session, os.getpid())
 
 
 def test_one_that_is_still_starting_is_waited_for(home: Home, session: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(Connection.to, home, session, os.getpid(), until_it_listens=60)
+        coming = pool.submit(SessionConnection.to, home, session, os.getpid(), until_it_listens=60)
         time.sleep(0.1)  # so that nobody listens when it is tried first
         with answering(home, session, _HELLO), coming.result() as connection:
             assert connection.hello.session_id == "s"
@@ -72,7 +72,7 @@ def test_one_that_is_still_starting_is_waited_for(home: Home, session: Path) -> 
 def test_one_that_ends_meanwhile_is_told(home: Home, session: Path) -> None:
     with (
         answering(home, session, _HELLO),
-        Connection.to(home, session, os.getpid()) as connection,
+        SessionConnection.to(home, session, os.getpid()) as connection,
         pytest.raises(LiveError, match="has ended, or closed the connection"),
     ):
         connection.ask(Stop)
@@ -82,7 +82,7 @@ def test_what_is_said_besides_is_passed_over(home: Home, session: Path) -> None:
     lines = [_HELLO, b'{"type":"noticed","text":"x"}\n', b'{"type":"done","number":7}\n']
     lines.append(b'{"type":"done","number":1,"text":"stopped"}\n')
 
-    with answering(home, session, *lines), Connection.to(home, session, os.getpid()) as connection:
+    with answering(home, session, *lines), SessionConnection.to(home, session, os.getpid()) as connection:
         assert connection.hello.session_id == "s"
         assert connection.ask(Stop) == "stopped"
 
@@ -90,10 +90,10 @@ def test_what_is_said_besides_is_passed_over(home: Home, session: Path) -> None:
 def test_one_that_says_nothing_is_told(home: Home, session: Path) -> None:
     listener = sockets_of(home).listen(socket_name(session))
     with listener.sock, pytest.raises(LiveError, match="does not answer: it was stopped or hangs"):
-        Connection.to(home, session, os.getpid(), seconds=0.05)
+        SessionConnection.to(home, session, os.getpid(), seconds=0.05)
 
 
 def test_another_process_in_its_place_is_refused(home: Home, session: Path) -> None:
     listener = sockets_of(home).listen(socket_name(session))
     with listener.sock, pytest.raises(LiveError, match="in the place of process 1,"):
-        Connection.to(home, session, 1)
+        SessionConnection.to(home, session, 1)

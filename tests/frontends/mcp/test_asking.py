@@ -11,7 +11,7 @@ from kaa.ext.asking import NobodyToAskError
 from kaa.ext.questions import Declined, Dismissed, Filled, Form, OpenUrl, Question
 from kaa.frontends.mcp.asking import ElicitingAsker
 from kaa.mcp.questions import ElicitAnswer, FormRequest
-from kaa.mcp.served_calls import Caller
+from kaa.mcp.served_calls import ToolCaller
 from kaa.mcp.served_json import form_json
 
 AnswerT = TypeVar("AnswerT")
@@ -25,7 +25,7 @@ _FIELDS = (
 )
 
 
-class ScriptedCaller(Caller):
+class ScriptedCaller(ToolCaller):
     """A client that gives one answer to everything."""
 
     def __init__(self, answer: ElicitAnswer) -> None:

@@ -21,7 +21,7 @@ from kaa.hands.connection import WireConnection
 from kaa.hands.digest import new_digest
 from kaa.hands.executed_names import CHOICES
 from kaa.hands.guard import directories, git_directory, room, service, watcher
-from kaa.hands.guard.git_directory import Found, GitDirectory, read_links
+from kaa.hands.guard.git_directory import GitDirectory, GitDirectoryContent, read_links
 from kaa.hands.guard.judged import JUDGES
 from kaa.hands.guard.quarantine import MountedError, move_away
 from kaa.hands.inotify import watches_of_user
@@ -1768,7 +1768,7 @@ def test_directories_of_a_repository_that_stay_as_they_are_are_read_once(
     monkeypatch.setattr(git_directory, "_SETTLED_NS", -HANG_SECONDS * 1_000_000_000)  # they are new
     read: list[str] = []
 
-    def noted(place: GitDirectory) -> Found:
+    def noted(place: GitDirectory) -> GitDirectoryContent:
         read.append(place.path)
         return read_links(place)
 

@@ -11,7 +11,7 @@ import pytest
 from kaa.hands.below import RootDirectory, open_root
 from kaa.hands.guard import kept_files
 from kaa.hands.guard.kept_files import KeptFiles
-from kaa.hands.guard.quarantine import GuardFinding
+from kaa.hands.guard.quarantine import QuarantineReport
 from kaa.hands.guard.subjects import Directory, Subject
 
 
@@ -27,7 +27,7 @@ def keep(files: KeptFiles, root: RootDirectory, name: str, content: bytes) -> Pa
     path = Path(root.path, f"{name}.kaa-blocked")
     path.write_bytes(content)
     status = path.stat()
-    finding = GuardFinding(f"{root.path}/{name}", str(path), "", "protected")
+    finding = QuarantineReport(f"{root.path}/{name}", str(path), "", "protected")
     identity = status.st_dev, status.st_ino, stat.S_IFMT(status.st_mode)
     files.add(Subject(Directory(root, ""), name), finding, identity, content)
     return path

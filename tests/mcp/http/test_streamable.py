@@ -11,7 +11,7 @@ from kaa.llm.http.live import LiveTransport
 from kaa.mcp.client import McpClient
 from kaa.mcp.errors import LoginNeededError, McpError, ServerGoneError
 from kaa.mcp.http.sse import SseConnection
-from kaa.mcp.http.streamable import HttpConnection
+from kaa.mcp.http.streamable import StreamableHttpConnection
 from tests.support.loops import in_loop
 from tests.support.mcp_connection import Observed, ScriptedQuestions, texts
 from tests.support.mcp_http import Instead, McpHttpServer, Style
@@ -31,7 +31,7 @@ async def connected(
     transport = LiveTransport()
     try:
         client = await McpClient.connect(
-            lambda: HttpConnection(url, transport, _own_headers),
+            lambda: StreamableHttpConnection(url, transport, _own_headers),
             ScriptedQuestions(),
             observer or Observed(),
             eras=eras,

@@ -10,7 +10,7 @@ import pytest
 from kaa.ext.api import CommandContext
 from kaa.ext.conversation_session import ConversationSession
 from kaa.ext.stores import Store, StoreError, StoreScope
-from kaa.shell.acting.stores import FileStore, open_store
+from kaa.shell.acting.stores import UserFileStore, open_store
 from kaa.shell.home import Home
 from kaa.shell.options import ContinueSession, ConversationOptions
 from tests.support.agents import run
@@ -76,7 +76,7 @@ def test_a_damaged_file_is_reported_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "user.json"
     path.write_text('{"a": 1')
     path.chmod(0o600)
-    file = FileStore(path)
+    file = UserFileStore(path)
 
     async def scene() -> None:
         with pytest.raises(StoreError, match=r"user\.json is damaged and stays as it is"):
@@ -89,7 +89,7 @@ def test_a_damaged_file_is_reported_and_kept(tmp_path: Path) -> None:
 
 
 def test_changes_of_several_processes_are_all_kept(tmp_path: Path) -> None:
-    stores = [FileStore(tmp_path / "user.json") for _ in range(20)]
+    stores = [UserFileStore(tmp_path / "user.json") for _ in range(20)]
 
     async def scene() -> int:
         await asyncio.gather(*(one.set(f"key {number}", number) for number, one in enumerate(stores)))
@@ -108,7 +108,7 @@ def test_changes_of_several_processes_are_all_kept(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_kept_is_refused(tmp_path: Path, key: str, value: object, problem: str) -> None:
-    file = FileStore(tmp_path / "user.json")
+    file = UserFileStore(tmp_path / "user.json")
 
     async def scene() -> None:
         with pytest.raises(StoreError, match=problem):
@@ -119,7 +119,7 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path, key: str, value: object,
 
 
 def test_the_size_of_a_file_is_limited(tmp_path: Path) -> None:
-    file = FileStore(tmp_path / "user.json")
+    file = UserFileStore(tmp_path / "user.json")
 
     async def scene() -> None:
         for number in range(16):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import Json
-from kaa.shell.components.reading import Candidate, Component, components_in
+from kaa.shell.components.reading import Candidate, FoundComponent, components_in
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.store import TrustStore
@@ -23,7 +23,7 @@ def surveyed(home: Path, **agents: Json) -> ProjectConfiguration:
     return run(survey(MemoryWorkspace({"opencode.jsonc": text.encode()}), Home(home)))
 
 
-def components(found: ProjectConfiguration) -> list[Component]:
+def components(found: ProjectConfiguration) -> list[FoundComponent]:
     from kaa.components.frontmatter import fields_in
 
     candidates = [Candidate(file, True) for file in found.components.files]

@@ -8,14 +8,14 @@ from kaa.components.frontmatter import fields_in
 from kaa.components.skill import Skill
 from kaa.components.templates.command_file import CommandFile
 from kaa.shell.components import FoundFile, Place
-from kaa.shell.components.reading import Candidate, Component, components_in
+from kaa.shell.components.reading import Candidate, FoundComponent, components_in
 
 SKILL = Place(".claude/skills", "skill", "claude")
 COMMAND = Place(".claude/commands", "command", "claude")
 _HIDDEN = "\U000e0041\u202e\u200b\x1b"
 
 
-def component(place: Place, text: str | bytes) -> Component:
+def component(place: Place, text: str | bytes) -> FoundComponent:
     file = FoundFile("x", "x", text.encode() if isinstance(text, str) else text, place, "/x")
     [found] = components_in([Candidate(file, is_of_project=True)], lambda _: (), fields_in)
     return found

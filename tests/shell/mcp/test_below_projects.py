@@ -10,7 +10,7 @@ from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.outside_programs import file_named_outside
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.starting import start_program
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -31,7 +31,7 @@ class Desk:
             self.write(f"dev/{name}/README.md", "read me")
         self.write("dev/app/docs/notes.md", "notes")
         assert Places.of(self.environ, str(home), str(home / "dev/earlier")).caches
-        self.place = Place(Home(home / "kaa"), self.environ, str(self.project), SandboxOptions)
+        self.place = ServerPlace(Home(home / "kaa"), self.environ, str(self.project), SandboxOptions)
 
     def write(self, path: str, text: str) -> None:
         file = self.home / path
@@ -47,7 +47,9 @@ class Desk:
     def named(self, *words: str) -> list[str]:
         server = self.server(*words)
         assert code_of(server, self.place) == {}
-        found = filter(None, [file_named_outside(CommandLine.of(server, self.place), self.place, OutsideFolders())])
+        found = filter(
+            None, [file_named_outside(ServerCommandLine.of(server, self.place), self.place, OutsideFolders())]
+        )
         return [path.removeprefix(f"{self.home}/dev/") for path in found]
 
 

@@ -15,7 +15,7 @@ import pytest
 from kaa.shell.home import Home
 from kaa.shell.mcp.code import TooMuchCodeError, UnknownCodeError, code_of, differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import ServerPlace
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -48,7 +48,7 @@ class Land:
         """Of the words of a command line."""
         name, *arguments = words
         entry = ServerEntry(command=name, args=tuple(arguments), **fields)  # type: ignore[arg-type] # fields of the entry
-        place = Place(Home(self.elsewhere), {"HOME": str(self.elsewhere)}, str(self.project), SandboxOptions)
+        place = ServerPlace(Home(self.elsewhere), {"HOME": str(self.elsewhere)}, str(self.project), SandboxOptions)
         return code_of(ConfiguredServer("one", entry, Source("/file", "project"), "digest"), place)
 
 
@@ -393,7 +393,7 @@ def test_what_a_plugin_keeps_is_code_that_others_write_for_servers_of_others(tmp
     (root / "server.py").write_text("import os\n")
     (data / "state.py").write_text("")
     (other / "state.py").write_text("")
-    place = Place(home, {"HOME": str(tmp_path)}, str(tmp_path / "project"), SandboxOptions)
+    place = ServerPlace(home, {"HOME": str(tmp_path)}, str(tmp_path / "project"), SandboxOptions)
 
     def code(kept: Path, source: Source) -> dict[str, str]:
         entry = ServerEntry(command="python3", args=(str(root / "server.py"), "--plugin-dir", str(kept)))

@@ -11,7 +11,7 @@ from kaa.shell.home import Home
 from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.copies import TooManyFilesError, copy_code
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import ServerPlace
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 
@@ -28,7 +28,7 @@ class Land:
         (self.project / "tools/notes.md").write_text("notes")
         (self.project / "tools/link.py").symlink_to("server.py")
         (self.project / "README.md").write_text("readme")
-        self.place = Place(Home(base / "home"), {"HOME": str(base / "home")}, str(self.project), SandboxOptions)
+        self.place = ServerPlace(Home(base / "home"), {"HOME": str(base / "home")}, str(self.project), SandboxOptions)
 
     def code(self, *words: str, env: dict[str, str] | None = None) -> dict[str, str]:
         command, *arguments = words or ("python3", "tools/server.py")

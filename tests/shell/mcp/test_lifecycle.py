@@ -16,7 +16,7 @@ from kaa.mcp.manifest import ToolInfo
 from kaa.shell.mcp import server
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.project_servers import ProjectServers
-from kaa.shell.mcp.server import Timing
+from kaa.shell.mcp.server import RetryTiming
 from tests.support.loops import in_loop
 from tests.support.mcp_connection import texts
 from tests.support.mcp_life import MOMENT_MINUTES, HeldConnection, Life, called
@@ -532,7 +532,7 @@ class TestFailing:
 
     @in_loop
     async def test_a_server_that_does_not_start_is_not_tried_for_each_call(self, tmp_path: Path) -> None:
-        life = Life(tmp_path, ScriptedServer(fault="exits"), timing=Timing())
+        life = Life(tmp_path, ScriptedServer(fault="exits"), timing=RetryTiming())
         servers = life.servers(protocol="legacy")
 
         for _ in range(3):
@@ -624,7 +624,7 @@ class TestFailing:
 
     @in_loop
     async def test_the_call_after_a_death_starts_the_server_again(self, tmp_path: Path) -> None:
-        life = Life(tmp_path, timing=Timing())
+        life = Life(tmp_path, timing=RetryTiming())
         servers = life.servers()
         session = await servers.session("one", NOBODY)
 
@@ -671,7 +671,7 @@ class TestFailing:
     async def test_a_server_that_is_kept_alive_and_never_works_is_tried_less_and_less_often(
         self, tmp_path: Path
     ) -> None:
-        life = Life(tmp_path, timing=Timing(retry=0, pauses=(0, 0, 3600)))
+        life = Life(tmp_path, timing=RetryTiming(retry=0, pauses=(0, 0, 3600)))
         servers = life.servers(lifecycle="keep-alive")
         life.prepared = lambda connection: asyncio.get_running_loop().call_soon(connection.server.received.clear)
         servers.begin()

@@ -14,7 +14,7 @@ from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.installed import INSTALLED
 from kaa.shell.mcp.live_packages import LivePackages
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import ServerPlace
 from kaa.shell.mcp.starting import start_program
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
@@ -115,7 +115,7 @@ async def test_a_server_with_a_secret_is_ended_and_says_why(env: dict[str, str])
         (project / "srv/server.sh").write_text("cat\n")
         packages = _packages(project / "srv")
         environ = {"HOME": str(base), "PATH": "/usr/bin:/bin"}
-        place = Place(Home(base / "kaa"), environ, str(project), SandboxOptions, report=reports.append)
+        place = ServerPlace(Home(base / "kaa"), environ, str(project), SandboxOptions, report=reports.append)
         entry = ServerEntry(command="sh", args=("srv/server.sh",), env=env)
         server = ConfiguredServer("one", entry, Source("/file", "user"), "digest")
         process = await start_program(server, place, print, code_of(server, place))

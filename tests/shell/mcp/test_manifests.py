@@ -8,22 +8,22 @@ import pytest
 
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.manifests import ServerManifests
 from tests.support.mcp_host import manifest, tool_info
 
 _FILE = Path("/home/ann/.kaa/agent/mcp.json")
 
 
 @pytest.fixture
-def manifests(tmp_path: Path) -> Manifests:
-    return Manifests(Home(tmp_path))
+def manifests(tmp_path: Path) -> ServerManifests:
+    return ServerManifests(Home(tmp_path))
 
 
 def server(name: str, digest: str = "1", file: Path = _FILE) -> ConfiguredServer:
     return ConfiguredServer(name, ServerEntry(command="x"), Source(str(file), "user"), digest)
 
 
-def test_a_manifest_is_read_for_its_configuration_only(manifests: Manifests) -> None:
+def test_a_manifest_is_read_for_its_configuration_only(manifests: ServerManifests) -> None:
     kept = manifest(tool_info("one"))
 
     manifests.write(server("a"), kept)
@@ -33,7 +33,7 @@ def test_a_manifest_is_read_for_its_configuration_only(manifests: Manifests) -> 
     assert manifests.read(server("b")) is None
 
 
-def test_a_new_configuration_replaces_the_manifest_of_the_old_one(manifests: Manifests) -> None:
+def test_a_new_configuration_replaces_the_manifest_of_the_old_one(manifests: ServerManifests) -> None:
     manifests.write(server("b"), manifest())
     manifests.write(server("a", file=Path("/other")), manifest())
     manifests.write(server("a", "1"), manifest())
@@ -46,7 +46,7 @@ def test_a_new_configuration_replaces_the_manifest_of_the_old_one(manifests: Man
     assert manifests.read(server("b")) is not None
 
 
-def test_the_manifest_of_a_removed_server_is_deleted(manifests: Manifests) -> None:
+def test_the_manifest_of_a_removed_server_is_deleted(manifests: ServerManifests) -> None:
     manifests.write(server("a"), manifest())
     manifests.write(server("b"), manifest())
 
@@ -56,7 +56,9 @@ def test_the_manifest_of_a_removed_server_is_deleted(manifests: Manifests) -> No
     assert manifests.read(server("b")) is not None
 
 
-def test_manifests_of_servers_that_have_not_started_for_long_are_deleted(manifests: Manifests, tmp_path: Path) -> None:
+def test_manifests_of_servers_that_have_not_started_for_long_are_deleted(
+    manifests: ServerManifests, tmp_path: Path
+) -> None:
     manifests.write(server("old"), manifest())
     [old] = tmp_path.rglob("*.json")
     manifests.write(server("used"), manifest())
@@ -69,7 +71,7 @@ def test_manifests_of_servers_that_have_not_started_for_long_are_deleted(manifes
     assert manifests.read(server("used")) is not None
 
 
-def test_nothing_is_deleted_where_nothing_was_kept(manifests: Manifests) -> None:
+def test_nothing_is_deleted_where_nothing_was_kept(manifests: ServerManifests) -> None:
     manifests.forget(_FILE, "a")
 
     assert manifests.read(server("a")) is None

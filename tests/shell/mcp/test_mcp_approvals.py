@@ -12,7 +12,7 @@ from kaa.mcp.manifest import ToolInfo
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.manifests import ServerManifests
 from kaa.shell.mcp.offer import Offer
 from tests.support.loops import in_loop
 from tests.support.mcp_host import manifest
@@ -88,7 +88,7 @@ async def test_changed_code_that_can_do_little_starts_unasked_only_where_nobody_
     approvals.approve(server, "/project", code)
     is_attended = True
     offer = Offer(
-        *(server, approvals, Manifests(home), lambda: "It runs x.", lambda _: "read", lambda: None, "/project"),
+        *(server, approvals, ServerManifests(home), lambda: "It runs x.", lambda _: "read", lambda: None, "/project"),
         executed=lambda: {"server.py": "second"},
         is_like_a_command=lambda _: True,
         is_attended=lambda: is_attended,

@@ -17,15 +17,15 @@ from kaa.ext.questions import Confirmed, Declined, Dismissed, Entered, OpenUrl, 
 from kaa.llm.auth.errors import LoginError
 from kaa.llm.http.authorized import AuthorizedTransport
 from kaa.llm.http.live import LiveTransport
-from kaa.mcp.connection import Connection
+from kaa.mcp.connection import ServerConnection
 from kaa.mcp.errors import McpError
-from kaa.mcp.http.streamable import HttpConnection
+from kaa.mcp.http.streamable import StreamableHttpConnection
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import Scope, Source
 from kaa.shell.mcp.config.reading import configured, server_of
 from kaa.shell.mcp.logins import McpLogins
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.manifests import ServerManifests
 from kaa.shell.mcp.offer import Offer
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.server import Server
@@ -66,12 +66,12 @@ class Lab:
         def server(changed: Callable[[str], None]) -> Server:
             (one,) = configured(self.home, "/project", ()).servers
 
-            def connect(_: Callable[[str], None]) -> Connection:
+            def connect(_: Callable[[str], None]) -> ServerConnection:
                 transport = AuthorizedTransport(self._live, logins.authorizer(one))
-                return HttpConnection(oauth.mcp, transport, _no_headers)
+                return StreamableHttpConnection(oauth.mcp, transport, _no_headers)
 
             tell = partial(changed, one.name)
-            offer = Offer(one, Approvals(self.home), Manifests(self.home), str, lambda _: "outside", tell)
+            offer = Offer(one, Approvals(self.home), ServerManifests(self.home), str, lambda _: "outside", tell)
             return Server(one, "/project", offer, connect, tell, lacks=partial(logins.note_missing, one))
 
         self.servers = ProjectServers(lambda changed: [server(changed)], lambda: logins, self.told.append)

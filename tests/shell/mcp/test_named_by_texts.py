@@ -9,7 +9,7 @@ import pytest
 from kaa.shell.home import Home
 from kaa.shell.mcp.code import code_of, differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import ServerPlace
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 
@@ -28,7 +28,7 @@ class Desk:
             self.write(f"dev/app/{name}", "")
             self.write(f"dev/earlier/{name}", "")
         assert Places.of(self.environ, str(home), str(self.other)).caches
-        self.place = Place(Home(home / "kaa"), self.environ, str(self.project), SandboxOptions)
+        self.place = ServerPlace(Home(home / "kaa"), self.environ, str(self.project), SandboxOptions)
 
     def write(self, path: str, text: str) -> None:
         file = self.home / path

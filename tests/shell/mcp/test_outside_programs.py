@@ -14,7 +14,7 @@ from kaa.shell.mcp.code import FILES, FOLDER, code_of, differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.outside_programs import file_named_outside
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.workspace.sandbox.options import SandboxOptions
 
 PACKAGES = "lib/python3.12/site-packages"
@@ -60,16 +60,16 @@ class Machine:
     def file(self, command: str) -> str:
         """A file with code that the texts of a command line name, whether it is there or not."""
         server, place = self._configured(command)
-        return file_named_outside(CommandLine.of(server, place), place, OutsideFolders())
+        return file_named_outside(ServerCommandLine.of(server, place), place, OutsideFolders())
 
     def _configured(
         self, command: str, cwd: str = "", env: Mapping[str, str] | None = None
-    ) -> tuple[ConfiguredServer, Place]:
+    ) -> tuple[ConfiguredServer, ServerPlace]:
         line = command.replace("HOME", str(self.home))
         name, *arguments = line.split(" ; ") if " ; " in line else line.split()
         folders = [self.home / ".pyenv/shims", self.home / ".local/bin", self.home / "npm/bin"]
         path = ":".join(map(str, (*folders, self.project / ".venv/bin", "/usr/bin", "/bin")))
-        place = Place(
+        place = ServerPlace(
             Home(self.home / "kaa"), {"HOME": str(self.home), "PATH": path}, str(self.project), SandboxOptions
         )
         entry = ServerEntry(command=name, args=tuple(arguments), cwd=cwd, env=dict(env or {}))

@@ -10,7 +10,7 @@ from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.directories import directory_of
 from kaa.shell.mcp.own_folder import line_elsewhere, meant_names, must_leave, way_back
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.starting import start_program
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -32,7 +32,7 @@ class Land:
         self.write("dev/earlier/server.py", "")
         self.environ = {"HOME": str(base), "PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": str(base / ".cache")}
         assert Places.of(self.environ, str(base), str(self.other)).caches
-        self.place = Place(Home(base / "kaa"), self.environ, str(self.project), SandboxOptions)
+        self.place = ServerPlace(Home(base / "kaa"), self.environ, str(self.project), SandboxOptions)
 
     def write(self, path: str, text: str) -> None:
         file = self.home / path
@@ -49,16 +49,16 @@ class Land:
 
     def leaves(self, command: str, **fields: object) -> bool:
         server = self.server(command, **fields)
-        line = CommandLine.of(server, self.place)
+        line = ServerCommandLine.of(server, self.place)
         return must_leave(line, self.place, code_of(server, self.place), is_free=False)
 
-    def there(self, command: str, **fields: object) -> CommandLine:
+    def there(self, command: str, **fields: object) -> ServerCommandLine:
         """The line in the own folder; with `~` and `PROJECT` for places."""
         server = self.server(command, **fields)
-        line = CommandLine.of(server, self.place)
+        line = ServerCommandLine.of(server, self.place)
         names = meant_names(server, line, self.place)
         line = line_elsewhere(line, str(self.project), is_free=False, names=names)
-        return CommandLine(
+        return ServerCommandLine(
             tuple(map(self._short, line.words)), {n: self._short(v) for n, v in line.variables.items()}, ""
         )
 

@@ -9,7 +9,7 @@ import pytest
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
 from kaa.shell.mcp.describing import described
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.readable import RightsError, certificates, readable_places
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -31,9 +31,9 @@ class Land:
         self.options = SandboxOptions()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ServerPlace:
         environ = {"HOME": str(self.home)}
-        return Place(Home(self.agent), environ, str(self.project), lambda: self.options)
+        return ServerPlace(Home(self.agent), environ, str(self.project), lambda: self.options)
 
     def server(self, *arguments: object, scope: Scope = "user") -> ConfiguredServer:
         entry = ServerEntry(command="serve", args=tuple(map(str, arguments)))
@@ -41,12 +41,12 @@ class Land:
 
     def readable(self, *arguments: object) -> tuple[str, ...]:
         server = self.server(*arguments)
-        return readable_places(server, CommandLine.of(server, self.place), self.place)
+        return readable_places(server, ServerCommandLine.of(server, self.place), self.place)
 
     def readable_of(self, scope: Scope = "user", **fields: Any) -> tuple[str, ...]:
         """Of a whole entry."""
         server = ConfiguredServer("own", ServerEntry(**fields), Source("/its/file", scope), "digest")
-        return readable_places(server, CommandLine.of(server, self.place), self.place)
+        return readable_places(server, ServerCommandLine.of(server, self.place), self.place)
 
     def write(self, path: str, text: str = "") -> Path:
         """Write a file of the home."""
@@ -100,7 +100,10 @@ def test_of_another_project_only_what_is_named_is_readable(land: Land) -> None:
     assert Places.of({}, str(land.home), str(other)).caches
     words = (f"{other}/.venv/bin/python", "-m", "it", f"{other}/docs")
 
-    assert readable_places(land.server(), CommandLine(words, {}, ""), land.place) == (f"{other}/.venv", f"{other}/docs")
+    assert readable_places(land.server(), ServerCommandLine(words, {}, ""), land.place) == (
+        f"{other}/.venv",
+        f"{other}/docs",
+    )
     with pytest.raises(RightsError, match="which commands can change"):
         land.readable(other / "link")
 
@@ -148,7 +151,7 @@ def test_an_interpreter_behind_a_link_of_the_project_uncovers_nothing(land: Land
     (land.project / "python").symlink_to(land.keys / "id_rsa")
     server = ConfiguredServer("own", ServerEntry(command="x"), Source("/its/file", "user"), "digest")
 
-    assert readable_places(server, CommandLine((str(land.project / "python"),), {}, ""), land.place) == ()
+    assert readable_places(server, ServerCommandLine((str(land.project / "python"),), {}, ""), land.place) == ()
 
 
 def test_the_question_lists_what_becomes_readable(land: Land) -> None:
@@ -164,7 +167,7 @@ def test_a_question_about_a_server_has_no_lines_that_its_entry_wrote(tmp_path: P
     entry = ServerEntry(command="/usr/bin/x", args=(lie,), cwd=lie, env={"A": lie, "B": "x" * 300})
     server = ConfiguredServer("one", entry, Source("/file", "project"), "digest")
 
-    shown = described(server, Place(Home(tmp_path), {}, str(tmp_path), SandboxOptions)).split("\n")
+    shown = described(server, ServerPlace(Home(tmp_path), {}, str(tmp_path), SandboxOptions)).split("\n")
 
     assert not any(line.startswith("In a sandbox") and "no file of yours." in line for line in shown)
     assert len("".join(shown).splitlines()) == 1
@@ -176,7 +179,7 @@ def test_a_question_about_a_server_shows_what_follows_many_blanks(tmp_path: Path
 
     shown = described(
         ConfiguredServer("one", entry, Source("/file", "project"), "digest"),
-        Place(Home(tmp_path), {}, str(tmp_path), SandboxOptions),
+        ServerPlace(Home(tmp_path), {}, str(tmp_path), SandboxOptions),
     )
 
     assert "NODE_OPTIONS= (… 200 blanks …) --require /x" in shown
@@ -186,7 +189,7 @@ def test_a_question_about_a_server_shows_what_follows_many_blanks(tmp_path: Path
 def test_a_question_about_a_server_warns_of_a_host_that_looks_like_another(tmp_path: Path, url: str) -> None:
     server = ConfiguredServer("one", ServerEntry(url=url), Source("/file", "project"), "digest")
 
-    assert "Careful: the" in described(server, Place(Home(tmp_path), {}, str(tmp_path), SandboxOptions))
+    assert "Careful: the" in described(server, ServerPlace(Home(tmp_path), {}, str(tmp_path), SandboxOptions))
 
 
 @pytest.mark.parametrize(
@@ -274,9 +277,9 @@ class TestPackagesOutside:
         (land.home / "bin/own-mcp").symlink_to(program)
         environ = {"HOME": str(land.home), "PATH": f"{land.home}/bin:/usr/bin"}
         server = ConfiguredServer("own", ServerEntry(command="own-mcp"), Source("/its/file", "user"), "digest")
-        place = Place(Home(land.agent), environ, str(land.project), lambda: land.options)
+        place = ServerPlace(Home(land.agent), environ, str(land.project), lambda: land.options)
 
-        assert readable_places(server, CommandLine.of(server, place), place) == (f"{land.home}/libs/own",)
+        assert readable_places(server, ServerCommandLine.of(server, place), place) == (f"{land.home}/libs/own",)
 
     def test_no_link_among_modules_uncovers_secrets_the_home_or_the_project(self, land: Land) -> None:
         script = land.write("srv/index.mjs")

@@ -9,7 +9,7 @@ from kaa.core.messages import Json
 from kaa.ext.permissions import Permissions
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
-from kaa.shell.mcp.config.dialects import FieldError
+from kaa.shell.mcp.config.dialects import ConfigFieldError
 from kaa.shell.mcp.config.entry import Scope, Source
 from kaa.shell.mcp.config.reading import configured, server_of
 from kaa.workspace.places import Places
@@ -32,7 +32,7 @@ def test_a_file_of_a_project_cannot_loosen_what_protects_the_user(scope: Scope) 
 
 @pytest.mark.parametrize("time", [0, float("inf"), float("nan")])
 def test_a_time_without_an_end_is_no_time(time: float) -> None:
-    with pytest.raises(FieldError, match="times must be positive numbers"):
+    with pytest.raises(ConfigFieldError, match="times must be positive numbers"):
         server_of("ours", {"command": "x", "timeoutSeconds": time}, Source("mcp.json", "user"), "kaa")
 
 

@@ -11,7 +11,7 @@ from kaa.shell.mcp import outside_folders
 from kaa.shell.mcp.code import UnknownCodeError
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.describing import described
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import ServerPlace
 from kaa.shell.mcp.starting import code_to_admit, start_program
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.loops import in_loop
@@ -26,7 +26,7 @@ def _install(program: Path, says: str) -> None:
 async def _said(home: Path, command: str) -> str:
     (home / "project").mkdir(exist_ok=True)
     environ = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
-    place = Place(Home(home / "kaa"), environ, str(home / "project"), SandboxOptions)
+    place = ServerPlace(Home(home / "kaa"), environ, str(home / "project"), SandboxOptions)
     server = ConfiguredServer("one", ServerEntry(command=command, sandbox=False), Source("/file", "user"), "digest")
     process = await start_program(server, place, print, {})
     return await process.wait()
@@ -58,7 +58,7 @@ def test_what_is_refused_whatever_the_user_says_is_not_asked_about(tmp_path: Pat
     script = tmp_path / "project" / "server.mjs"
     script.parent.mkdir()
     script.write_text("process.exit()\n")
-    place = Place(Home(tmp_path / "kaa"), {"HOME": str(tmp_path)}, str(script.parent), SandboxOptions)
+    place = ServerPlace(Home(tmp_path / "kaa"), {"HOME": str(tmp_path)}, str(script.parent), SandboxOptions)
     entry = ServerEntry(command="node", args=(str(script),), sandbox=sandbox)
     server = ConfiguredServer("one", entry, Source("/file", "user"), "digest")
 
@@ -80,7 +80,7 @@ async def test_a_server_starts_where_its_folder_has_too_many_files_and_kaa_says_
     for number in range(5):
         (tmp_path / f"own/{number}.txt").write_text("")
     environ, told, log = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, list[str](), list[str]()
-    place = Place(Home(tmp_path / "kaa"), environ, str(tmp_path / "project"), SandboxOptions, told.append)
+    place = ServerPlace(Home(tmp_path / "kaa"), environ, str(tmp_path / "project"), SandboxOptions, told.append)
     entry = ServerEntry(command=f"{tmp_path}/own/start.sh", sandbox=False)
 
     process = await start_program(ConfiguredServer("one", entry, Source("/file", "user"), "d"), place, log.append, {})

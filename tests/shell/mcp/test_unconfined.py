@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kaa.shell.home import Home
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.unconfined import HiddenWordError, writable_word
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -20,7 +20,7 @@ class Land:
             folder.mkdir(parents=True)
         self.environ = {"HOME": str(home)}
         assert Places.of(self.environ, str(home), str(self.other)).caches
-        self.place = Place(Home(home / ".kaa/agent"), self.environ, str(self.project), SandboxOptions)
+        self.place = ServerPlace(Home(home / ".kaa/agent"), self.environ, str(self.project), SandboxOptions)
 
     def named(self, command: str, cwd: str = "", **variables: str) -> str | None:
         """What a command line leads to, whose words are separated by ` ; `, or else by blanks."""
@@ -29,7 +29,9 @@ class Land:
             [text.replace("PROJECT", str(self.project)).replace("OTHER", str(self.other)) for text in texts]
             for texts in filled
         )
-        return writable_word(CommandLine(tuple(words), dict(zip(variables, values, strict=True)), where), self.place)
+        return writable_word(
+            ServerCommandLine(tuple(words), dict(zip(variables, values, strict=True)), where), self.place
+        )
 
 
 @pytest.fixture
@@ -199,9 +201,9 @@ def test_variables_and_the_directory_are_words_too(land: Land) -> None:
 def test_a_project_in_a_directory_that_commands_write_is_not_lent_to_a_container(land: Land) -> None:
     inside = land.other / "inside"
     inside.mkdir()
-    place = Place(land.place.home, land.environ, str(inside), SandboxOptions)
+    place = ServerPlace(land.place.home, land.environ, str(inside), SandboxOptions)
 
-    assert writable_word(CommandLine(("docker", "run", "-v", f"{inside}:/work", "image"), {}, ""), place)
+    assert writable_word(ServerCommandLine(("docker", "run", "-v", f"{inside}:/work", "image"), {}, ""), place)
 
 
 @pytest.mark.parametrize("line", ["sh $(echo app)/h.sh", "p=app; sh ~/work/$p/h.sh", "sh `echo app`/h.sh"])

@@ -10,7 +10,7 @@ from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguratio
 from kaa.shell.trust.instructions import InstructionFile
 from kaa.shell.trust.store import (
     Changed,
-    Declined,
+    DeclinedTrust,
     NothingToTrust,
     Trusted,
     TrustStore,
@@ -80,7 +80,7 @@ def test_other_files_of_a_directory_below_are_asked_about(repository: TrustStore
 
 def test_an_answer_for_the_directory_itself_comes_before_those_above(repository: TrustStore) -> None:
     repository.decline(above())
-    assert repository.state(above()) == Declined()
+    assert repository.state(above()) == DeclinedTrust()
 
     repository.forget(above())
     assert isinstance(repository.state(above()), Changed)
@@ -219,8 +219,8 @@ def test_a_long_difference_hides_no_other_one(store: TrustStore) -> None:
 def test_a_decline_is_for_whatever_comes(store: TrustStore) -> None:
     store.decline(configuration(a="1"))
 
-    assert store.state(configuration(a="2")) == Declined()
-    assert store.state(ProjectConfiguration("/work/project", problem="too much")) == Declined()
+    assert store.state(configuration(a="2")) == DeclinedTrust()
+    assert store.state(ProjectConfiguration("/work/project", problem="too much")) == DeclinedTrust()
 
 
 def test_decisions_can_be_changed_and_forgotten(store: TrustStore) -> None:
@@ -281,7 +281,7 @@ class TestTheFile:
         other.decline(configuration("/two", a="1"))
 
         assert store.state(configuration("/one", a="1")) == Trusted()
-        assert store.state(configuration("/two", a="1")) == Declined()
+        assert store.state(configuration("/two", a="1")) == DeclinedTrust()
 
 
 def test_of_two_with_one_path_both_have_to_be_what_was_trusted(store: TrustStore) -> None:

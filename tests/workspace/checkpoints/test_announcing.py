@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kaa.workspace.checkpoints.contract import CheckpointLimits, CheckpointsDeclinedError
-from kaa.workspace.checkpoints.store import Store
+from kaa.workspace.checkpoints.store import CheckpointStore
 from tests.support.patience import HANG_SECONDS
 from tests.workspace.checkpoints.conftest import Play, Turns
 
@@ -85,7 +85,7 @@ def test_who_is_asked_may_take_the_time_and_the_project_may_be_closed_meanwhile(
 def test_closed_while_it_begins_it_leaves_no_slot(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
-    def slow(_: Store) -> dict[str, list[str]]:
+    def slow(_: CheckpointStore) -> dict[str, list[str]]:
         begun.set()
         may_end.wait(HANG_SECONDS)
         return {}
@@ -99,6 +99,6 @@ def test_closed_while_it_begins_it_leaves_no_slot(play: Play, monkeypatch: pytes
         with pytest.raises((OSError, asyncio.CancelledError)):
             await waiting
 
-    monkeypatch.setattr(Store, "killed_restores", slow)
+    monkeypatch.setattr(CheckpointStore, "killed_restores", slow)
     play(scene)
     gc.collect()  # warns of a socket that is left

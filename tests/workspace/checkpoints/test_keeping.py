@@ -22,7 +22,7 @@ from kaa.workspace.checkpoints.contract import (
     FileState,
     MissingCheckpointError,
 )
-from kaa.workspace.checkpoints.store import Store, new_change_set_id
+from kaa.workspace.checkpoints.store import CheckpointStore, new_change_set_id
 from kaa.workspace.checkpoints.upkeep import tidy
 from kaa.workspace.protocol import CommandRequest
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -87,7 +87,7 @@ def test_a_turn_that_was_killed_is_found_when_its_session_goes_on(play: Play) ->
 def test_a_turn_that_was_killed_before_everything_was_looked_at_is_blamed_for_nothing(
     play: Play, tmp_path: Path
 ) -> None:
-    store = Store(str(tmp_path / "private" / "checkpoints"), LIMITS)
+    store = CheckpointStore(str(tmp_path / "private" / "checkpoints"), LIMITS)
     store.begin_turn("one", time.time_ns())
     store.close()
 
@@ -233,7 +233,7 @@ def test_ten_thousand_files_are_looked_at_once(play: Play, tmp_path: Path) -> No
     play(again, limits=limits)
 
 
-def _set_of(store: Store, content: bytes) -> ChangeSet:
+def _set_of(store: CheckpointStore, content: bytes) -> ChangeSet:
     from kaa.hands.checkpoints.states import digest_of
 
     store.packs.add([content])
@@ -244,7 +244,7 @@ def _set_of(store: Store, content: bytes) -> ChangeSet:
 
 
 def test_the_oldest_goes_first_when_it_is_too_much(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "store"), CheckpointLimits(max_megabytes=1))
+    store = CheckpointStore(str(tmp_path / "store"), CheckpointLimits(max_megabytes=1))
     sets = []
     for number in range(6):
         sets.append(_set_of(store, bytes([number]) * 300_000))
@@ -266,11 +266,11 @@ def test_the_oldest_goes_first_when_it_is_too_much(tmp_path: Path) -> None:
 
 
 def test_what_is_too_old_goes_and_what_is_in_use_stays(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "store"), LIMITS)
+    store = CheckpointStore(str(tmp_path / "store"), LIMITS)
     change_set = _set_of(store, b"old")
     old = time.time() - 91 * 86_400
     os.utime(tmp_path / "store" / "sets" / f"{change_set.id}.json", (old, old))
-    other = Store(str(tmp_path / "store"), LIMITS)
+    other = CheckpointStore(str(tmp_path / "store"), LIMITS)
 
     assert store.prune() == 0
     other.close()
@@ -282,7 +282,7 @@ def test_what_is_too_old_goes_and_what_is_in_use_stays(tmp_path: Path) -> None:
 
 def test_what_nobody_goes_on_with_goes_too(tmp_path: Path) -> None:
     folder = tmp_path / "store"
-    store = Store(str(folder), LIMITS)
+    store = CheckpointStore(str(folder), LIMITS)
     store.begin_manifest("/project", b'[["a",["file","00","1",1,""]]]\n')
     store.begin_turn("killed long ago", 1)
     (folder / "sets" / "half.json.0123.tmp").write_bytes(b"{")
@@ -311,7 +311,7 @@ def _no_file_beyond(size: int) -> Iterator[None]:
 
 
 def test_what_did_not_fit_on_the_disk_spoils_nothing_that_comes_later(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "store"), LIMITS)
+    store = CheckpointStore(str(tmp_path / "store"), LIMITS)
     store.begin_manifest("/p", b"")
     store.manifests.add([("a", None, ("file", "00" * 20, 0o644, 1, ""))])
     before = store.last_manifest("/p", None)
@@ -370,7 +370,7 @@ def test_what_changes_behind_a_turn_that_could_not_be_kept_is_the_users(play: Pl
     play(scene, FILES)
 
 
-def _kept(store: Store, *contents: bytes) -> ChangeSet:
+def _kept(store: CheckpointStore, *contents: bytes) -> ChangeSet:
     """A change set that made files of these contents."""
     store.packs.add(contents)
     states = [FileState("file", blake2b(each, digest_size=20).hexdigest(), 0o644, len(each)) for each in contents]
@@ -382,7 +382,7 @@ def _kept(store: Store, *contents: bytes) -> ChangeSet:
 
 
 def test_what_was_kept_just_before_somebody_prunes_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, other = (Store(str(tmp_path / "checkpoints"), CheckpointLimits(max_megabytes=4)) for _ in range(2))
+    store, other = (CheckpointStore(str(tmp_path / "checkpoints"), CheckpointLimits(max_megabytes=4)) for _ in range(2))
     for number in range(5):
         _kept(store, bytes([number]) * 1024 * 1024)
     late: list[ChangeSet] = []
@@ -405,7 +405,7 @@ def test_what_was_kept_just_before_somebody_prunes_stays(tmp_path: Path, monkeyp
 
 
 def test_pruning_that_fails_leaves_no_copies_and_loses_nothing(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "checkpoints"), CheckpointLimits(max_megabytes=20))
+    store = CheckpointStore(str(tmp_path / "checkpoints"), CheckpointLimits(max_megabytes=20))
     kept = [_kept(store, os.urandom(3 * 1024 * 1024)) for _ in range(8)]
     packs = tmp_path / "checkpoints" / "packs"
     before = list(packs.iterdir())
@@ -429,9 +429,9 @@ def test_pruning_that_fails_leaves_no_copies_and_loses_nothing(tmp_path: Path) -
 _KILLED = """
 import os, signal, sys, time
 from kaa.workspace.checkpoints.contract import CheckpointLimits
-from kaa.workspace.checkpoints.store import Store
+from kaa.workspace.checkpoints.store import CheckpointStore
 
-store = Store(sys.argv[1], CheckpointLimits())
+store = CheckpointStore(sys.argv[1], CheckpointLimits())
 note = store.begin_restore("s", "0123456789abcdef", ["sub"])
 reading, writing = os.pipe()
 if os.fork():
@@ -451,7 +451,7 @@ def test_a_slot_that_outlives_its_kaa_is_waited_for(tmp_path: Path) -> None:
         [sys.executable, "-c", _KILLED, tmp_path / "store", done], check=False, stdout=subprocess.DEVNULL
     )
     assert killed.returncode == -signal.SIGKILL
-    store = Store(str(tmp_path / "store"), LIMITS)
+    store = CheckpointStore(str(tmp_path / "store"), LIMITS)
 
     assert store.killed_restores() == {"0123456789abcdef": ["sub"]}
 

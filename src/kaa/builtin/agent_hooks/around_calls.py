@@ -11,7 +11,7 @@ from kaa.builtin.agent_hooks.inputs import HookState, base_input, wanted
 from kaa.builtin.seen_files import SeenFiles
 from kaa.builtin.tools.argument_names import with_path
 from kaa.components.hooks import HookDefinition, HookEvent
-from kaa.components.hooks.outputs import Outcome, merged
+from kaa.components.hooks.outputs import HookOutcome, merged
 from kaa.core.messages import Json
 from kaa.ext.api import (
     Block,
@@ -98,7 +98,7 @@ class CallHooks:
             if wanted(one.hook, state, context):
                 given = input_of(one, call.id, base_input(one.hook, state, context))
                 jobs.append((one.hook, answered(one, given, call, arguments, result, root)))
-        outcome = Outcome()
+        outcome = HookOutcome()
         if jobs:
             with context.waiting():
                 answers = await self._handlers.run(jobs, context)
@@ -130,12 +130,12 @@ async def _changed_by_hooks(call: ToolCall, result: ToolResult, context: Convers
     return f"Hooks changed {path} after this call:\n\n{difference}" if difference else ""
 
 
-def _reason(outcome: Outcome) -> str:
+def _reason(outcome: HookOutcome) -> str:
     """Why a hook says no; scripts that tell only the user tell the model, too."""
     return outcome.reason or " ".join(outcome.messages) or "it gave no reason"
 
 
-def _permitted(hook: HookDefinition, answer: Outcome, call: ToolCall) -> Outcome:
+def _permitted(hook: HookDefinition, answer: HookOutcome, call: ToolCall) -> HookOutcome:
     """The answer, without a new result if there can be none: of Claude and Codex, only those of servers change."""
     if answer.replacement is None or hook.dialect == "gemini" or call.name.startswith("mcp__"):
         return answer
@@ -144,7 +144,7 @@ def _permitted(hook: HookDefinition, answer: Outcome, call: ToolCall) -> Outcome
 
 def _changed(
     found: Sequence[CallHook],
-    answers: Sequence[tuple[int, Outcome]],
+    answers: Sequence[tuple[int, HookOutcome]],
     call: ToolCall,
     arguments: dict[str, Json],
     root: str,

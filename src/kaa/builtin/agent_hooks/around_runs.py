@@ -11,7 +11,7 @@ from kaa.builtin.agent_hooks.inputs import REASONS, SOURCES, HookState, base_inp
 from kaa.builtin.agents import AgentEnds
 from kaa.components.hooks import HookDefinition, HookEvent
 from kaa.components.hooks.matching import matches
-from kaa.components.hooks.outputs import Outcome, merged
+from kaa.components.hooks.outputs import HookOutcome, merged
 from kaa.ext.api import (
     AssistantMessage,
     Block,
@@ -45,7 +45,7 @@ class RunHooks:
     def __init__(self, hooks: Sequence[HookDefinition], handlers: Handlers) -> None:
         self._hooks = hooks
         self._handlers = handlers
-        self._notifying: set[asyncio.Task[Outcome]] = set()
+        self._notifying: set[asyncio.Task[HookOutcome]] = set()
 
     async def start(self, start: SessionStart, context: ConversationContext) -> None:
         """SessionStart."""
@@ -151,9 +151,9 @@ class RunHooks:
         given: dict[str, Any],
         *subjects: str,
         longest: float | None = None,
-    ) -> Outcome:
+    ) -> HookOutcome:
         if is_within_hook():
-            return Outcome()
+            return HookOutcome()
         state = _state(context)
         hooks = [
             hook
@@ -161,7 +161,7 @@ class RunHooks:
             if hook.event == event and matches(hook, subjects) and wanted(hook, state, context)
         ]
         if not hooks:
-            return Outcome()
+            return HookOutcome()
         jobs = [(hook, {**base_input(hook, state, context), **given}) for hook in hooks]
         if longest is not None:
             return merged(one for _, one in await self._handlers.run(jobs, context, longest))

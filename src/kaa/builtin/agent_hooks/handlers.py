@@ -15,7 +15,7 @@ from kaa.builtin.agent_hooks.inputs import HookState
 from kaa.builtin.agent_hooks.rights import needs_safe_path, runs_sandboxed, without_packages, without_packages_inside
 from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, WAY_OUT, run_command
 from kaa.components.hooks import HookDefinition
-from kaa.components.hooks.outputs import Ended, Outcome, answer_of, failed, outcome_of
+from kaa.components.hooks.outputs import Ended, HookOutcome, answer_of, failed, outcome_of
 from kaa.core.budget import Budget
 from kaa.core.tool import ToolError
 from kaa.ext.api import CommandError, ConversationContext, NetworkError, TextContent
@@ -84,14 +84,14 @@ class Handlers:
         self._kept_by_plugin = kept_by_plugin
         self._show_scripts = show_scripts
         self._roles = models
-        self._unawaited: set[asyncio.Task[Outcome]] = set()
+        self._unawaited: set[asyncio.Task[HookOutcome]] = set()
 
     async def run(
         self,
         hooks: Sequence[tuple[HookDefinition, dict[str, Any]]],
         context: ConversationContext,
         longest: float | None = None,
-    ) -> list[tuple[int, Outcome]]:
+    ) -> list[tuple[int, HookOutcome]]:
         """Run hooks at the same time, identical ones once. Returns what each that was waited for wants, by its place.
 
         Args:
@@ -107,7 +107,7 @@ class Handlers:
         limit = asyncio.Semaphore(_AT_ONCE)
         state = context.state(HookState, HookState)
 
-        async def one(hook: HookDefinition, text: str) -> Outcome:
+        async def one(hook: HookDefinition, text: str) -> HookOutcome:
             async with limit:
                 token = _CAUSE.set(hook)
                 try:
@@ -128,7 +128,7 @@ class Handlers:
                 context.show.notice(notice, "warning")
             return outcome
 
-        awaited: dict[asyncio.Task[Outcome], int] = {}
+        awaited: dict[asyncio.Task[HookOutcome], int] = {}
         for index, hook, text in jobs.values():
             task = asyncio.ensure_future(one(hook, text))
             if hook.waits or longest is not None:
@@ -152,14 +152,14 @@ class Handlers:
 
     async def _outcome(
         self, hook: HookDefinition, text: str, context: ConversationContext, longest: float | None
-    ) -> Outcome:
+    ) -> HookOutcome:
         usual = _SECONDS.get(hook.event, _USUAL_SECONDS[hook.dialect])
         seconds = min(hook.timeout or usual, longest or float("inf"))
         if len(text.encode()) > MAX_INPUT:
             problem = f"was not run: its input is longer than {MAX_INPUT // 1024} KiB"
             # Otherwise a long call would pass what a short one does not.
             return (
-                Outcome("deny", f"it {problem}", problems=(problem,))
+                HookOutcome("deny", f"it {problem}", problems=(problem,))
                 if hook.event == "PreToolUse"
                 else failed(hook, problem)
             )
@@ -254,7 +254,7 @@ def _advised_once(notice: str, state: HookState) -> str:
     return notice.replace(WAY_OUT, "").rstrip() if has_read else notice
 
 
-async def _http(hook: HookDefinition, text: str) -> Outcome:
+async def _http(hook: HookDefinition, text: str) -> HookOutcome:
     if hook.of_project:
         return failed(
             hook,
@@ -284,7 +284,7 @@ async def _http(hook: HookDefinition, text: str) -> Outcome:
     return answer_of(hook, body.decode("utf-8", "replace"))
 
 
-async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -> Outcome:
+async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -> HookOutcome:
     from kaa.builtin.mcp.names import tool_prefix  # lazy: few hooks ask tools
     from kaa.builtin.mcp.results import unframed
 
@@ -312,12 +312,12 @@ async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -
     return failed(hook, f"failed: {answer[:200]}") if result.is_error else answer_of(hook, answer)
 
 
-async def _prompt(hook: HookDefinition, text: str, context: ConversationContext, models: Sequence[str]) -> Outcome:
+async def _prompt(hook: HookDefinition, text: str, context: ConversationContext, models: Sequence[str]) -> HookOutcome:
     try:
         answer = await _completed(_filled(hook, text), models, context)
     except (CommandError, ToolError) as error:
         return failed(hook, f"did not judge ({_sentence(error)})")
-    return Outcome() if answer.ok else Outcome("deny", answer.reason or "a prompt of a hook says no")
+    return HookOutcome() if answer.ok else HookOutcome("deny", answer.reason or "a prompt of a hook says no")
 
 
 async def _completed(prompt: str, models: Sequence[str], context: ConversationContext) -> _Answer:
@@ -332,7 +332,7 @@ async def _completed(prompt: str, models: Sequence[str], context: ConversationCo
     return await context.complete(prompt, system=_JUDGE, max_tokens=1024, schema=_Answer)
 
 
-async def _agent(hook: HookDefinition, text: str, context: ConversationContext, models: Sequence[str]) -> Outcome:
+async def _agent(hook: HookDefinition, text: str, context: ConversationContext, models: Sequence[str]) -> HookOutcome:
     """Ask an agent that looks into the project, and changes nothing."""
     try:
         result = await context.run_agent(
@@ -350,7 +350,7 @@ async def _agent(hook: HookDefinition, text: str, context: ConversationContext, 
         return failed(hook, f"did not judge ({_sentence(error)})")
     except (ValueError, msgspec.MsgspecError):
         return failed(hook, "did not judge: the agent gave no verdict as JSON")
-    return Outcome() if answer.ok else Outcome("deny", answer.reason or "an agent of a hook says no")
+    return HookOutcome() if answer.ok else HookOutcome("deny", answer.reason or "an agent of a hook says no")
 
 
 def _sentence(error: Exception) -> str:

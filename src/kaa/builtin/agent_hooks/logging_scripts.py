@@ -10,7 +10,7 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from kaa.builtin.agent_hooks.own_files import expanded
-from kaa.builtin.agent_hooks.shell_words import ShellText
+from kaa.builtin.agent_hooks.shell_words import ShellScript
 from kaa.host.regular_files import regular
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def try_of_logs(script: str) -> str:
     """Return commands that open the logs of a script and write nothing; empty if it may do more than log."""
     if len(script) > _MOST_CHARACTERS or "\0" in script:
         return ""
-    text = ShellText(script.encode("utf-8", "replace"))
+    text = ShellScript(script.encode("utf-8", "replace"))
     if text.tree.has_error:
         return ""
     tries: list[str] = []
@@ -96,7 +96,7 @@ def try_of_logs(script: str) -> str:
     return "\n".join([*tries, "exit 0"]) if is_logging else ""
 
 
-def _tries_of_command(text: ShellText, node: "Node") -> list[str] | None:
+def _tries_of_command(text: ShellScript, node: "Node") -> list[str] | None:
     """What opens the logs that a command names; None if it may do more than log."""
     name_node = node.child_by_field_name("name")
     if name_node is None:

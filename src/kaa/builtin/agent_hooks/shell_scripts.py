@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kaa.builtin.agent_hooks.own_files import expanded, imports_from_projects, is_outside
 from kaa.builtin.agent_hooks.shell_programs import judge_of
-from kaa.builtin.agent_hooks.shell_words import LED_BY, ShellText, Word
+from kaa.builtin.agent_hooks.shell_words import LED_BY, ShellScript, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -90,7 +90,7 @@ class _Script:
     def __init__(self, source: bytes, root: str, depth: int) -> None:
         self._root = root
         self._depth = depth
-        self._script = ShellText(source)
+        self._script = ShellScript(source)
         self._functions = self._defined()
         self._arrays = self._named_arrays()
         self._sets_path = any(

@@ -43,7 +43,7 @@ class Word(NamedTuple):
     splits: bool = False
 
 
-class ShellText:
+class ShellScript:
     """A script, taken apart.
 
     Args:

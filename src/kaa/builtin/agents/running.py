@@ -15,7 +15,7 @@ from kaa.builtin.agents.listing import used_in_short
 from kaa.builtin.amounts import counted
 from kaa.builtin.mcp.names import tool_prefix
 from kaa.builtin.skills.instructions import instructions
-from kaa.components.agent_definition import AgentDefinition, ModelChoice, ModelRole
+from kaa.components.agent_definition import AgentDefinition, AgentModel, ModelRole
 from kaa.components.agent_definition.models import queries_for
 from kaa.components.agent_definition.permissions import narrower
 from kaa.components.allowed_tools import limits_in
@@ -356,7 +356,7 @@ DEFINITIONS: Final = {
     one.name: one
     for one in (
         AgentDefinition(
-            "explore", BUILT_IN["explore"], _EXPLORE, "kaa", model=ModelChoice("small"), permission="read-only"
+            "explore", BUILT_IN["explore"], _EXPLORE, "kaa", model=AgentModel("small"), permission="read-only"
         ),
         AgentDefinition("general", BUILT_IN["general"], "", "kaa"),
         AgentDefinition("review", BUILT_IN["review"], _REVIEW, "kaa", permission="read-only"),

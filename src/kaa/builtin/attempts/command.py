@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kaa.builtin.amounts import counted, dollars
-from kaa.builtin.attempts.running import NAME, Attempt, in_short, run_attempts
+from kaa.builtin.attempts.running import NAME, AttemptResult, in_short, run_attempts
 from kaa.builtin.attempts.wanted import Wanted, wanted_in
 from kaa.builtin.columns import aligned
 from kaa.core.display_values import DisplayValue, Table, Text
@@ -56,7 +56,7 @@ async def try_command(arguments: str, context: CommandContext) -> Reply:
         context.session.note_work(_KIND, "")
 
 
-async def _attempted(wanted: Wanted, trying: _Trying, context: CommandContext) -> Sequence[Attempt]:
+async def _attempted(wanted: Wanted, trying: _Trying, context: CommandContext) -> Sequence[AttemptResult]:
     """Run the attempts. If they are stopped, say what stays."""
     trying.is_under_way = True
     before = context.worktrees.names
@@ -73,7 +73,7 @@ async def _attempted(wanted: Wanted, trying: _Trying, context: CommandContext) -
         trying.is_under_way = False
 
 
-async def _taken(attempts: Sequence[Attempt], wanted: Wanted, context: CommandContext) -> Reply:
+async def _taken(attempts: Sequence[AttemptResult], wanted: Wanted, context: CommandContext) -> Reply:
     """Show the comparison, and take over what is to be taken over."""
     context.session.append(
         {"task": wanted.task, "checks": list(wanted.checks), "attempts": msgspec.to_builtins(attempts)},
@@ -102,8 +102,8 @@ async def _taken(attempts: Sequence[Attempt], wanted: Wanted, context: CommandCo
 
 
 async def _choose(
-    attempts: Sequence[Attempt], wanted: Wanted, context: CommandContext
-) -> tuple[Attempt, WorktreeMerge] | None:
+    attempts: Sequence[AttemptResult], wanted: Wanted, context: CommandContext
+) -> tuple[AttemptResult, WorktreeMerge] | None:
     """Ask which attempt is to be merged. Returns it with what was shown of its merge; None for none."""
     recommended = _best(attempts, wanted)
     ranked = sorted((one for one in attempts if one.worktree), key=lambda one: one is not recommended)
@@ -123,7 +123,7 @@ async def _choose(
     return None
 
 
-async def _agreed(attempt: Attempt, context: CommandContext) -> WorktreeMerge | None:
+async def _agreed(attempt: AttemptResult, context: CommandContext) -> WorktreeMerge | None:
     """Show what merging an attempt would do, and ask whether to do it. Returns what was shown; None for no."""
     preview = await context.worktrees.preview(attempt.worktree)
     if preview.conflicts:
@@ -159,7 +159,7 @@ async def _agreed(attempt: Attempt, context: CommandContext) -> WorktreeMerge | 
     return preview if isinstance(answer, Chosen) and answer.option == _MERGE else None
 
 
-def _with_diff(question: Choice, diff: str, attempt: Attempt) -> Choice:
+def _with_diff(question: Choice, diff: str, attempt: AttemptResult) -> Choice:
     """The same question with the diff to read."""
     details = question.details
     if (missing := len(diff) - _MOST_DIFF_CHARACTERS) > 0:
@@ -170,7 +170,7 @@ def _with_diff(question: Choice, diff: str, attempt: Attempt) -> Choice:
     return Choice(question.title, options=(_BACK, _MERGE), details=details, diff=diff[:_MOST_DIFF_CHARACTERS])
 
 
-async def _merged(attempt: Attempt, agreed: WorktreeMerge | None, wanted: Wanted, context: CommandContext) -> str:
+async def _merged(attempt: AttemptResult, agreed: WorktreeMerge | None, wanted: Wanted, context: CommandContext) -> str:
     """Merge an attempt as it was shown, and say so to the model. Returns what to tell the user."""
     merge = await context.worktrees.merge(attempt.worktree, agreed)
     summary = merge.summary.strip() or "(no changes)"
@@ -187,7 +187,9 @@ async def _merged(attempt: Attempt, agreed: WorktreeMerge | None, wanted: Wanted
     )
 
 
-async def _without_others(attempts: Sequence[Attempt], taken: Attempt | None, context: CommandContext) -> str:
+async def _without_others(
+    attempts: Sequence[AttemptResult], taken: AttemptResult | None, context: CommandContext
+) -> str:
     """Ask what becomes of the worktrees that were not taken over. Returns what to tell the user."""
     others = [one for one in attempts if one.worktree and one is not taken]
     if not others:
@@ -217,7 +219,7 @@ def _shortened(task: str) -> str:
     return line if len(line) <= _MOST_TASK_CHARACTERS else f"{line[:_MOST_TASK_CHARACTERS]}…"
 
 
-def _by_hand(attempts: Sequence[Attempt], taken: Attempt | None = None) -> str:
+def _by_hand(attempts: Sequence[AttemptResult], taken: AttemptResult | None = None) -> str:
     """How the user gets at the worktrees that were not taken over; empty for none."""
     names = [one.worktree for one in attempts if one.worktree and one is not taken]
     if not names:
@@ -231,7 +233,7 @@ _MOST_MESSAGE_CHARACTERS = 400
 _MOST_MISSING_CHARACTERS = 800
 
 
-def _best(attempts: Sequence[Attempt], wanted: Wanted) -> Attempt | None:
+def _best(attempts: Sequence[AttemptResult], wanted: Wanted) -> AttemptResult | None:
     """The attempt with the smallest changes among those that ended well and pass all checks; None if there is none."""
     good = [one for one in attempts if one.changes.files and one.state == "done" and one.passed == len(wanted.checks)]
     return min(
@@ -239,18 +241,18 @@ def _best(attempts: Sequence[Attempt], wanted: Wanted) -> Attempt | None:
     )
 
 
-def _comparison(attempts: Sequence[Attempt], wanted: Wanted) -> list[DisplayValue]:
+def _comparison(attempts: Sequence[AttemptResult], wanted: Wanted) -> list[DisplayValue]:
     """The comparison, for frontends that show display values."""
     head, *rows = _rows(attempts, wanted)
     return [Table(tuple(head), tuple(map(tuple, rows))), *(Text(one, "muted") for one in _messages(attempts))]
 
 
-def _comparison_as_text(attempts: Sequence[Attempt], wanted: Wanted) -> str:
+def _comparison_as_text(attempts: Sequence[AttemptResult], wanted: Wanted) -> str:
     """The comparison as text."""
     return "\n".join([*aligned(_rows(attempts, wanted), left=2), "", *_messages(attempts)])
 
 
-def _rows(attempts: Sequence[Attempt], wanted: Wanted) -> list[list[str]]:
+def _rows(attempts: Sequence[AttemptResult], wanted: Wanted) -> list[list[str]]:
     columns = {
         "": [str(one.number) for one in attempts],
         "Ended": [one.state for one in attempts],
@@ -268,7 +270,7 @@ def _rows(attempts: Sequence[Attempt], wanted: Wanted) -> list[list[str]]:
     return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
 
 
-def _messages(attempts: Sequence[Attempt]) -> list[str]:
+def _messages(attempts: Sequence[AttemptResult]) -> list[str]:
     """What the attempts say, the checks that do not succeed, and files that no merge takes over."""
     lines = []
     for one in attempts:

@@ -35,7 +35,7 @@ to have them succeed:
 """
 
 
-class Attempt(msgspec.Struct, rename="camel", frozen=True):
+class AttemptResult(msgspec.Struct, rename="camel", frozen=True):
     """What came of an attempt, as the session keeps it.
 
     Attributes:
@@ -65,7 +65,7 @@ class Attempt(msgspec.Struct, rename="camel", frozen=True):
     missing: str = ""
 
 
-async def run_attempts(wanted: Wanted, context: CommandContext) -> list[Attempt]:
+async def run_attempts(wanted: Wanted, context: CommandContext) -> list[AttemptResult]:
     """Run all attempts to their end. One that fails stops no other."""
     ended = 0
     budget = context.budget.limits("run")
@@ -76,7 +76,7 @@ async def run_attempts(wanted: Wanted, context: CommandContext) -> list[Attempt]
         if context.asker.can_ask:  # somebody looks
             context.show.status(_STATUS, status, "accent")
 
-    async def attempt(number: int) -> Attempt:
+    async def attempt(number: int) -> AttemptResult:
         nonlocal ended
         result = await _attempt(number, wanted, context, purse, until)
         ended += 1
@@ -93,7 +93,7 @@ async def run_attempts(wanted: Wanted, context: CommandContext) -> list[Attempt]
     return [task.result() for task in tasks]
 
 
-def in_short(attempt: Attempt, wanted: Wanted) -> str:
+def in_short(attempt: AttemptResult, wanted: Wanted) -> str:
     """An attempt in a line, for people."""
     changes = attempt.changes
     facts = [
@@ -109,7 +109,7 @@ def in_short(attempt: Attempt, wanted: Wanted) -> str:
 
 async def _attempt(
     number: int, wanted: Wanted, context: CommandContext, purse: ConversationContext, until: float
-) -> Attempt:
+) -> AttemptResult:
     began = time.monotonic()
     checks = _CHECKS.format(checks="\n".join(f"- `{one}`" for one in wanted.checks)) if wanted.checks else ""
     model = wanted.model(number)
@@ -125,9 +125,9 @@ async def _attempt(
         )
     except AgentError as error:
         if error.result is None:
-            return Attempt(number, "failed", model=model or "", message=str(error))
+            return AttemptResult(number, "failed", model=model or "", message=str(error))
         result = error.result
-    attempt = Attempt(
+    attempt = AttemptResult(
         number,
         result.reason,
         result.agent,
@@ -141,8 +141,8 @@ async def _attempt(
 
 
 async def _looked_at(
-    attempt: Attempt, result: AgentResult, wanted: Wanted, context: CommandContext, until: float
-) -> Attempt:
+    attempt: AttemptResult, result: AgentResult, wanted: Wanted, context: CommandContext, until: float
+) -> AttemptResult:
     """The attempt with what is in its worktree, after the checks were run there: they may change something, too."""
     try:
         async with context.in_worktree(result.worktree) as inside:

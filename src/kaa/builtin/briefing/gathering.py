@@ -9,7 +9,7 @@ from kaa.builtin.briefing import HEADING
 from kaa.builtin.project_facts import facts_of
 from kaa.core.budget import amount
 from kaa.ext.api import CommandRequest, ConversationContext
-from kaa.workspace.git import Git
+from kaa.workspace.git import ProjectRepository
 from kaa.workspace.protocol import Workspace
 
 _MOST_FILES = 1000
@@ -84,7 +84,7 @@ async def _project(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str
 
 
 async def _git(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str:
-    git = Git(workspace)
+    git = ProjectRepository(workspace)
     head = await git.head()
     if head is None:
         return ""

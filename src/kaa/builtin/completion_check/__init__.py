@@ -24,7 +24,7 @@ _LOOKING = frozenset(
 _READ_ONLY = ("plan", "read-only")
 
 
-class Work(msgspec.Struct):
+class UnverifiedWork(msgspec.Struct):
     """What calls changed, and whether something was executed since.
 
     Attributes:
@@ -60,7 +60,7 @@ class Proof(msgspec.Struct):
         last: the result of the commands that were run last.
     """
 
-    work: "dict[str, Work]" = {}
+    work: "dict[str, UnverifiedWork]" = {}
     acted: bool = False
     reminded: bool = False
     failures: int = 0

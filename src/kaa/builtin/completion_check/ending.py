@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from kaa.builtin.acceptance import RanCheck, run_check
 from kaa.builtin.command_kinds import targets_of
-from kaa.builtin.completion_check import Proof, Work
+from kaa.builtin.completion_check import Proof, UnverifiedWork
 from kaa.builtin.completion_check.proof import UNTESTED, inside
 from kaa.builtin.project_facts import facts_of
 from kaa.builtin.python_tests import PYTHON_TEST, python_test
@@ -42,7 +42,7 @@ Correct the cause, and do not change what they check in order to have them succe
 """
 
 
-async def check(proof: Proof, work: Work, context: ConversationContext) -> Continue | GiveUp | None:
+async def check(proof: Proof, work: UnverifiedWork, context: ConversationContext) -> Continue | GiveUp | None:
     """Let a run end if its work is verified, or nothing more can be done about that."""
     form = form_of(context.features.completion_check, context.models.current.model)
     if form == "off":
@@ -90,7 +90,7 @@ def verify_command(arguments: str, context: CommandContext) -> str:
 
 
 async def _verify(
-    commands: tuple[str, ...], proof: Proof, work: Work, context: ConversationContext
+    commands: tuple[str, ...], proof: Proof, work: UnverifiedWork, context: ConversationContext
 ) -> Continue | GiveUp | None:
     if work.passed.issuperset(commands) and not work.unproven:
         ran: Sequence[RanCheck] = [RanCheck(one, "passed") for one in commands]
@@ -141,13 +141,13 @@ async def _run_all(commands: Sequence[str], context: ConversationContext) -> lis
     return [await run_check(one, context) for one in commands]
 
 
-def _verified(ran: Sequence[RanCheck], proof: Proof, work: Work, context: ConversationContext) -> None:
+def _verified(ran: Sequence[RanCheck], proof: Proof, work: UnverifiedWork, context: ConversationContext) -> None:
     proof.last, proof.acted = ran, False
     _keep("verified", ran, work, context)
     context.show.notice(f"Verified: {_lines(ran)}")
 
 
-def _keep(state: str, ran: Sequence[RanCheck], work: Work, context: ConversationContext) -> None:
+def _keep(state: str, ran: Sequence[RanCheck], work: UnverifiedWork, context: ConversationContext) -> None:
     """Keep what the check said in the session, which tells programs of it."""
     commands: list[Json] = [{"command": one.command, "result": one.result, "seconds": one.seconds} for one in ran]
     changed: list[Json] = [path for path in work.changed if path]
@@ -198,7 +198,7 @@ def _told(commands: Sequence[str], last: Sequence[RanCheck]) -> str:
     return "\n".join(_line(results[one]) if one in results else f"`{one}` was not run yet" for one in commands)
 
 
-async def _unproven_files(work: Work, context: ConversationContext) -> list[str]:
+async def _unproven_files(work: UnverifiedWork, context: ConversationContext) -> list[str]:
     """Return the files changed since the last execution that can be verified.
 
     An empty name stands for files that are not known.

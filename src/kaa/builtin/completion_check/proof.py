@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 
 from kaa.builtin.command_kinds import kind_of, only_by_git, only_deletes, only_discards, targets_of
-from kaa.builtin.completion_check import Proof, Work
+from kaa.builtin.completion_check import Proof, UnverifiedWork
 from kaa.core.messages import Json, ToolCall
 from kaa.core.tool import ToolResult
 from kaa.ext.api import ConversationContext
@@ -34,7 +34,7 @@ def note(call: ToolCall, result: ToolResult, context: ConversationContext) -> No
     if work is None:
         if len(proof.work) >= _MOST_CALLERS:
             del proof.work[next(one for one in proof.work if one)]
-        work = proof.work[caller] = Work()
+        work = proof.work[caller] = UnverifiedWork()
     match call.name:
         case "edit" | "write" | "apply_patch":
             if not result.is_error:
@@ -55,7 +55,7 @@ def _author(caller: str) -> str:
     return "" if caller == "kaa" or caller.startswith("extension ") else caller
 
 
-def _note_command(work: Work, call: ToolCall, result: ToolResult, context: ConversationContext) -> None:
+def _note_command(work: UnverifiedWork, call: ToolCall, result: ToolResult, context: ConversationContext) -> None:
     command = str(call.arguments.get("command", ""))
     details = result.details if isinstance(result.details, dict) else {}
     if command in context.verify_commands:
@@ -82,7 +82,7 @@ def _note_command(work: Work, call: ToolCall, result: ToolResult, context: Conve
             pass
 
 
-def _take_over(work: Work, proof: Proof, result: ToolResult) -> None:
+def _take_over(work: UnverifiedWork, proof: Proof, result: ToolResult) -> None:
     """What an agent has done is done for the one that called for it; one in the background works for itself."""
     details = result.details if isinstance(result.details, dict) else {}
     done = proof.work.pop(str(details.get("agent", "")), None) if details.get("agent") else None
@@ -98,7 +98,7 @@ def _take_over(work: Work, proof: Proof, result: ToolResult) -> None:
     work.passed |= done.passed
 
 
-def _change(work: Work, paths: Iterable[str]) -> None:
+def _change(work: UnverifiedWork, paths: Iterable[str]) -> None:
     """Note files that were changed by the work itself: what was executed before proves nothing of them."""
     changed = list(paths)
     work.is_own |= bool(changed)
@@ -108,7 +108,7 @@ def _change(work: Work, paths: Iterable[str]) -> None:
     work.unproven_files |= dict.fromkeys(path for path in changed if path in work.changed)
 
 
-def _record(work: Work, paths: Iterable[str]) -> None:
+def _record(work: UnverifiedWork, paths: Iterable[str]) -> None:
     """Note files that are different now, so that declared commands have something to verify."""
     for path in paths:
         if len(work.changed) < _MOST_FILES:

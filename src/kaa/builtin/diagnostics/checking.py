@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from kaa.builtin.diagnostics.edited import Edit, content_of, name_of, paths_of
+from kaa.builtin.diagnostics.edited import EditedFile, content_of, name_of, paths_of
 from kaa.builtin.diagnostics.language_server import ProjectServer
 from kaa.builtin.diagnostics.problems import MARK, Problem, lines_of
 from kaa.builtin.diagnostics.ruff import ruff_problems
@@ -49,7 +49,7 @@ class Checks:
         self._pools: WeakKeyDictionary[Workspace, ServerPool] = WeakKeyDictionary()
         self._at_work: set[asyncio.Task[Any]] = set()
         self._awaited: set[asyncio.Task[list[Problem]]] = set()  # by who made an edit, after its result
-        self._late: dict[str, list[tuple[Edit, list[Problem]]]] = {}  # by caller
+        self._late: dict[str, list[tuple[EditedFile, list[Problem]]]] = {}  # by caller
 
     async def before(self, call: ToolCall, workspace: Workspace, *, caller: str = "", is_full: bool) -> None:
         """Remember what is in the files that a call is about to change.
@@ -171,9 +171,9 @@ class Checks:
 
     async def _problems(
         self,
-        parsed: Sequence[Edit],
-        linted: Sequence[Edit],
-        served: Sequence[Edit],
+        parsed: Sequence[EditedFile],
+        linted: Sequence[EditedFile],
+        served: Sequence[EditedFile],
         workspace: Workspace,
         caller: str,
         seconds: float,
@@ -197,7 +197,7 @@ class Checks:
                 serve.add_done_callback(partial(_not_told, server, found, len(found)))
         return _most_telling([*map(_found, parsing)], [*findings, *map(_found, linting)])
 
-    def _keep_late(self, edit: Edit, check: asyncio.Task[list[Problem]], caller: str) -> None:
+    def _keep_late(self, edit: EditedFile, check: asyncio.Task[list[Problem]], caller: str) -> None:
         """Let a check go on for a while, for the next result of the one who made the edit."""
         if check.done():
             return
@@ -208,7 +208,7 @@ class Checks:
         self._awaited.add(check)
         check.add_done_callback(partial(self._came_late, edit, caller))
 
-    def _came_late(self, edit: Edit, caller: str, check: asyncio.Task[list[Problem]]) -> None:
+    def _came_late(self, edit: EditedFile, caller: str, check: asyncio.Task[list[Problem]]) -> None:
         self._awaited.discard(check)
         if found := _found(check):
             late = self._late.setdefault(caller, [])
@@ -240,12 +240,12 @@ def _is_served(workspace: Workspace, caller: str) -> bool:
     return caller in ("", _KAA) and not workspace.is_narrowed
 
 
-async def _edit(path: str, was: tuple[str, bytes] | None, workspace: Workspace) -> Edit | None:
+async def _edit(path: str, was: tuple[str, bytes] | None, workspace: Workspace) -> EditedFile | None:
     """What became of a file; None if nothing did, or it cannot be checked."""
     now = await content_of(path, workspace)
     if now is None or (was is not None and was[1] == now[1]):
         return None
-    return Edit(now[0], name_of(now[0], workspace), None if was is None else was[1], now[1])
+    return EditedFile(now[0], name_of(now[0], workspace), None if was is None else was[1], now[1])
 
 
 def _not_told(server: ProjectServer, found: list[Problem], told: int, _: object) -> None:

@@ -17,7 +17,7 @@ _MOST_FILES = 20
 _PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Move to): (.+?)\s*$", re.MULTILINE)
 
 
-class Edit(NamedTuple):
+class EditedFile(NamedTuple):
     """A file that a call changed.
 
     Attributes:

@@ -13,7 +13,7 @@ from kaa.builtin.diagnostics.syntax import answer_of
 from kaa.components.plugins.lsp import LanguageServer
 from kaa.core.terminal_text import plain_text
 from kaa.host.log import LOG
-from kaa.lsp.errors import LanguageServerError, ServerGoneError
+from kaa.lsp.errors import LanguageServerError, LanguageServerGoneError
 from kaa.lsp.session import LanguageSession
 from kaa.lsp.structure import Diagnostic
 from kaa.workspace.protocol import CommandRequest, PipedProgram, PipedPrograms, WiderError, Workspace
@@ -115,7 +115,7 @@ class ProjectServer:
         return await asyncio.shield(self._ready)
 
     async def learn(self, path: str, name: str, text: str) -> None:
-        """Know the errors that a file has before it is edited. The arguments are those of an `Edit`.
+        """Know the errors that a file has before it is edited. The arguments are those of an `EditedFile`.
 
         Raises:
             LanguageServerError: the server does not say.
@@ -234,7 +234,7 @@ class ProjectServer:
             self._end(f"it cannot be run: {error}")
         finally:
             if not ready.done():
-                ready.set_exception(ServerGoneError(self.reason or "it is not there"))
+                ready.set_exception(LanguageServerGoneError(self.reason or "it is not there"))
                 ready.exception()  # perhaps nobody waits any more
 
     async def _is_installed(self) -> bool:

@@ -17,7 +17,7 @@ from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.api import ToolContext
 from kaa.ext.errors import RegistrationError
 from kaa.lsp.errors import LanguageServerError
-from kaa.lsp.positions import Text
+from kaa.lsp.positions import TextDocument
 from kaa.lsp.session import LanguageSession, path_of, uri_of
 from kaa.lsp.structure import (
     Hover,
@@ -57,7 +57,7 @@ class _Where(msgspec.Struct, frozen=True):
     """A file and a position in it, for requests."""
 
     path: str
-    text: Text
+    text: TextDocument
     params: dict[str, Json]
 
 
@@ -96,7 +96,7 @@ def _where(path: str, text: str, arguments: "LspArguments") -> _Where:
     Raises:
         ToolError: it is not there.
     """
-    document = Text(text)
+    document = TextDocument(text)
     identifier: dict[str, Json] = {"textDocument": {"uri": uri_of(path)}}
     if arguments.operation in ("symbols", "workspace_symbols"):
         return _Where(path, document, identifier)
@@ -154,7 +154,7 @@ def _locations(answer: msgspec.Raw) -> list[Location]:
 
 async def _places(locations: list[Location], workspace: Workspace) -> str:
     """A line for each place, with what is in it."""
-    texts: dict[str, Text | None] = {}
+    texts: dict[str, TextDocument | None] = {}
     lines: list[str] = []
     for location in dict.fromkeys((one.uri, one.range.start.line, one.range.start.character) for one in locations):
         uri, line, column = location
@@ -163,7 +163,7 @@ async def _places(locations: list[Location], workspace: Workspace) -> str:
             continue
         if path not in texts:
             text = await _text(path, workspace)
-            texts[path] = None if text is None else Text(text)
+            texts[path] = None if text is None else TextDocument(text)
         content = document.line(line).strip()[:_LINE_CHARACTERS] if (document := texts[path]) else ""
         lines.append(plain_text(f"{name_of(path, workspace)}:{line + 1}:{column + 1}: {content}"))
         if len(lines) == _MOST_PLACES:
@@ -235,7 +235,7 @@ async def _rename(changes: Mapping[str, list[TextEdit]], context: ToolContext) -
         if name == path or text is None:
             raise ToolError(f"Nothing was changed: {name} is not in the project, or not text in UTF-8.")
         try:
-            contents[name] = Text(text).edited(edits)
+            contents[name] = TextDocument(text).edited(edits)
         except ValueError as error:
             raise ToolError(f"Nothing was changed: of {name}, {error}.") from error
     done: list[str] = []

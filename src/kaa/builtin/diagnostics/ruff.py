@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from kaa.builtin.diagnostics.edited import Edit
+from kaa.builtin.diagnostics.edited import EditedFile
 from kaa.builtin.diagnostics.problems import Problem, new_problems
 from kaa.builtin.diagnostics.syntax import answer_of
 from kaa.workspace.protocol import PipedPrograms, Workspace
@@ -35,7 +35,7 @@ class _Finding(msgspec.Struct, frozen=True):
     code: str | None = None
 
 
-async def ruff_problems(edit: Edit, workspace: Workspace, confined: Callable[[], Workspace]) -> list[Problem]:
+async def ruff_problems(edit: EditedFile, workspace: Workspace, confined: Callable[[], Workspace]) -> list[Problem]:
     """The errors that an edit made; none where the project does not use ruff, or there is none.
 
     Args:
@@ -58,7 +58,7 @@ async def _is_used(workspace: Workspace) -> bool:
     return any(name != "pyproject.toml" or b"[tool.ruff" in data for name, data in found.items())
 
 
-async def _check(edit: Edit, content: bytes, runs: PipedPrograms) -> list[Problem]:
+async def _check(edit: EditedFile, content: bytes, runs: PipedPrograms) -> list[Problem]:
     arguments = ("check", "--quiet", "--no-cache", "--select", _RULES, "--output-format", "json")
     argv = ("/bin/sh", "-c", _RUFF, "sh", *arguments, "--stdin-filename", edit.path, "-")
     try:

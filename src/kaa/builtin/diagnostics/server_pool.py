@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kaa.builtin.diagnostics.edited import Edit
+from kaa.builtin.diagnostics.edited import EditedFile
 from kaa.builtin.diagnostics.language_server import ProjectServer
 from kaa.builtin.diagnostics.problems import Problem
 from kaa.components.plugins.lsp import LanguageServer
@@ -92,7 +92,7 @@ class ServerPool:
         return found
 
 
-async def find_problems(found: list[Problem], edit: Edit, server: ProjectServer) -> None:
+async def find_problems(found: list[Problem], edit: EditedFile, server: ProjectServer) -> None:
     """Have a server find what an edit made; it finds nothing if it does not say."""
     before = None if edit.before is None else edit.before.decode("utf-8", "replace")
     with suppress(LanguageServerError):

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from kaa.builtin.diagnostics.edited import Edit
+from kaa.builtin.diagnostics.edited import EditedFile
 from kaa.builtin.diagnostics.problems import Problem, new_problems
 from kaa.hands.parsing import SCRIPT
 from kaa.workspace.parsing import Parsed, Parsing, SyntaxFault
@@ -30,7 +30,7 @@ _OTHER_PYTHON = (
 )
 
 
-def language_of(edit: Edit) -> str | None:
+def language_of(edit: EditedFile) -> str | None:
     """The language that kaa parses a file as, by the end of its name or its first line; None for none."""
     end = os.path.splitext(edit.path)[1].lower()
     language = "strict json" if os.path.basename(edit.path) in _STRICT_JSON else _LANGUAGES.get(end)
@@ -49,12 +49,12 @@ def expect_syntax_problems(path: str, before: tuple[str, bytes] | None, workspac
         before: its absolute path and what is in it; None for a new one.
     """
     named, content = before or (path, None)
-    language = language_of(Edit(named, path, content, content or b""))
+    language = language_of(EditedFile(named, path, content, content or b""))
     if language is not None and isinstance(workspace, Parsing):
         workspace.expect_parsing(language, named, content)
 
 
-async def syntax_problems(edit: Edit, workspace: Workspace, confined: Callable[[], Workspace]) -> list[Problem]:
+async def syntax_problems(edit: EditedFile, workspace: Workspace, confined: Callable[[], Workspace]) -> list[Problem]:
     """The syntax errors that an edit made; none where no process can be run.
 
     Args:
@@ -72,7 +72,7 @@ async def syntax_problems(edit: Edit, workspace: Workspace, confined: Callable[[
     return problems
 
 
-async def _parsed_by_project(edit: Edit, runs: PipedPrograms) -> Parsed | None:
+async def _parsed_by_project(edit: EditedFile, runs: PipedPrograms) -> Parsed | None:
     """What the Python of the project says; None if it says nothing."""
     before = edit.before
     head = {"language": "python", "before": None if before is None else len(before), "after": len(edit.after)}
@@ -101,7 +101,7 @@ async def answer_of(argv: Sequence[str], given: bytes, runs: PipedPrograms, most
     return output
 
 
-def _new(edit: Edit, answer: Parsed | None, language: str) -> list[Problem]:
+def _new(edit: EditedFile, answer: Parsed | None, language: str) -> list[Problem]:
     if answer is None:
         return []
     source = f"Python {answer.python}" if language == "python" else language.rpartition(" ")[2]

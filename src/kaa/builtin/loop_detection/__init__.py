@@ -18,7 +18,7 @@ from kaa.core.tool import ToolResult
 from kaa.ext.api import ConversationContext, ExtensionAPI
 
 if TYPE_CHECKING:
-    from kaa.builtin.loop_detection.watching import Watch
+    from kaa.builtin.loop_detection.watching import CallWatch
 
 
 # From here on calls do not count as repeated; what the model no longer has, it may well look at again.
@@ -29,7 +29,7 @@ class Watched:
     """What is known of the calls of a conversation; nothing before the first call."""
 
     def __init__(self) -> None:
-        self.watch: Watch | None = None
+        self.watch: CallWatch | None = None
 
 
 def extend(api: ExtensionAPI) -> None:
@@ -53,9 +53,9 @@ def _observe(
     match event:
         case ToolExecutionStart() if context.features.loop_detection:
             if watched.watch is None:
-                from kaa.builtin.loop_detection.watching import Watch  # lazy: it waits for the first call
+                from kaa.builtin.loop_detection.watching import CallWatch  # lazy: it waits for the first call
 
-                watched.watch = Watch()
+                watched.watch = CallWatch()
             watched.watch.begin(event)
         case ToolExecutionEnd() if watched.watch is not None:
             watched.watch.end(event, context)

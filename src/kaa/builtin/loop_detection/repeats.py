@@ -14,7 +14,7 @@ _TIMES = 3
 _PATIENT_TIMES = 10
 
 
-class Seen(NamedTuple):
+class SeenCall(NamedTuple):
     """A call that was made.
 
     Attributes:
@@ -63,7 +63,7 @@ class Repeats:
         """The next calls are of another reply: those of one reply run at the same time, and count once."""
         self._reply += 1
 
-    def see(self, seen: Seen) -> str:
+    def see(self, seen: SeenCall) -> str:
         """Take note of a call. Returns in what way it leads nowhere, in a sentence; empty if it does not."""
         self.number += 1
         match seen.effect:
@@ -74,7 +74,7 @@ class Repeats:
             case "looks":
                 return self._see_look(seen)
 
-    def _see_look(self, seen: Seen) -> str:
+    def _see_look(self, seen: SeenCall) -> str:
         known = self._looks.pop(seen.call, None)
         if known is None or known.result != seen.result or self.number - known.last > _NEAR:
             known = _Repeated(seen.result, self.number, self._reply)
@@ -95,7 +95,7 @@ class Repeats:
         self._recent.append((seen.call, seen.result))
         return f"{seen.title} alternates with another call, without a new result" if _alternates(self._recent) else ""
 
-    def _see_change(self, seen: Seen) -> str:
+    def _see_change(self, seen: SeenCall) -> str:
         self._looks.clear()
         self._recent.clear()
         self._changes.append((seen.call, seen.result))

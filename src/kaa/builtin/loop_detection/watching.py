@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.builtin.acceptance import digest, without_volatile
 from kaa.builtin.command_kinds import kind_of
-from kaa.builtin.loop_detection.repeats import Effect, Repeats, Seen
+from kaa.builtin.loop_detection.repeats import Effect, Repeats, SeenCall
 from kaa.core.events import ToolExecutionEnd, ToolExecutionStart
 from kaa.core.hooks import GiveUp
 from kaa.core.messages import Json, TextContent, ToolCall
@@ -49,7 +49,7 @@ class _Caller:
         self.why = ""
 
 
-class Watch:
+class CallWatch:
     """All calls of a conversation. Those of kaa and of extensions are not watched."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class Watch:
             return None
         return GiveUp(f"paused, because the model repeats itself: {caller.why}", "loop")
 
-    def _advice(self, name: str, seen: Seen) -> str:
+    def _advice(self, name: str, seen: SeenCall) -> str:
         """Take note of a call. Returns what the model is told of it, if anything."""
         caller = self._callers.get(name)
         if caller is None:
@@ -141,7 +141,7 @@ def _is_watched(caller: str) -> bool:
 
 def _seen(
     name: str, arguments: dict[str, Json], text: str, details: Json, context: ConversationContext, *, failed: bool
-) -> Seen:
+) -> SeenCall:
     command = arguments.get("command")
     is_command = name == "bash" and isinstance(command, str)
     effect: Effect = "looks"
@@ -159,7 +159,7 @@ def _seen(
     text = text.replace(log, "") if isinstance(log, str) and log else text  # each call has a file of its own
     shown = " ".join(str(command if is_command else arguments.get("path", "")).split())
     shown = shown if len(shown) <= _TITLE_CHARACTERS else f"{shown[: _TITLE_CHARACTERS - 1]}…"
-    return Seen(
+    return SeenCall(
         title=f"{name} `{shown}`" if shown else name,
         call=f"{name} {blake2b(msgspec.json.encode(arguments, order='sorted'), digest_size=8).hexdigest()}",
         result=digest(without_volatile(text[:_END_CHARACTERS] + text[-_END_CHARACTERS:])),

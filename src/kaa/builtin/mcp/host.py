@@ -10,7 +10,7 @@ from kaa.core.messages import Json
 from kaa.ext.asking import Asker
 from kaa.ext.tools import Risk
 from kaa.mcp.errors import McpError, ServerGoneError
-from kaa.mcp.manifest import Manifest, PromptInfo, TemplateInfo
+from kaa.mcp.manifest import PromptInfo, ServerManifest, TemplateInfo
 
 if TYPE_CHECKING:  # only where a server is used
     from kaa.mcp.client import McpClient
@@ -53,7 +53,7 @@ class ServerView(msgspec.Struct, frozen=True):
     state: ServerState
     description: str = ""
     reason: str = ""
-    manifest: Manifest | None = None
+    manifest: ServerManifest | None = None
     exposure: Exposure = "auto"
     tool_exposure: Mapping[str, Exposure] = {}
     risks: Mapping[str, Risk] = {}
@@ -80,7 +80,7 @@ class ServerSession:
         self._view = view
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> ServerManifest:
         """What it offers now."""
         manifest = self._view().manifest
         assert manifest is not None, "it has been started"

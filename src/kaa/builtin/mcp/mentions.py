@@ -14,7 +14,7 @@ from kaa.core.messages import TextContent, UserContent, UserMessage
 from kaa.ext.api import CommandContext, ConversationContext, Suggestion
 from kaa.ext.asking import NOBODY
 from kaa.mcp.errors import McpError
-from kaa.mcp.manifest import Manifest
+from kaa.mcp.manifest import ServerManifest
 
 if TYPE_CHECKING:
     from kaa.mcp.contents import ResourcePart
@@ -76,7 +76,7 @@ class McpMentions:
                 found += await self._filled_in(name, manifest, start)
         return found[:_MOST_SUGGESTED]
 
-    async def _filled_in(self, server: str, manifest: Manifest, start: str) -> list[Suggestion]:
+    async def _filled_in(self, server: str, manifest: ServerManifest, start: str) -> list[Suggestion]:
         """Addresses of templates that begin so, with the values for the part that is typed."""
         found: list[Suggestion] = []
         for template in manifest.templates:
@@ -123,7 +123,7 @@ class McpMentions:
         return await contents(view.name, parts, context.workspace)
 
 
-def _addresses(manifest: Manifest) -> Iterator[tuple[str, str]]:
+def _addresses(manifest: ServerManifest) -> Iterator[tuple[str, str]]:
     for resource in manifest.resources:
         yield resource.uri, resource.title or resource.name
     for template in manifest.templates:
@@ -131,11 +131,11 @@ def _addresses(manifest: Manifest) -> Iterator[tuple[str, str]]:
             yield beginning, f"{template.title or template.name} {template.uri_template}".strip()
 
 
-def _lists(manifest: Manifest | None, uri: str) -> bool:
+def _lists(manifest: ServerManifest | None, uri: str) -> bool:
     return manifest is not None and any(one.uri == uri for one in manifest.resources)
 
 
-def _offers(manifest: Manifest, uri: str) -> bool:
+def _offers(manifest: ServerManifest, uri: str) -> bool:
     """Whether a server lists an address, or has a template for it."""
     pieces = (re.split(_PART, one.uri_template) for one in manifest.templates)
     return _lists(manifest, uri) or any(_fits(fixed, uri) for fixed in pieces)

@@ -19,7 +19,7 @@ Permission: TypeAlias = Literal["read-only", "ask", "auto"]
 approval mode of kaa allows. None of them goes beyond what the conversation has."""
 
 
-class ModelChoice(msgspec.Struct, frozen=True):
+class AgentModel(msgspec.Struct, frozen=True):
     """The model that a definition wants.
 
     Attributes:
@@ -66,7 +66,7 @@ class AgentDefinition(msgspec.Struct, frozen=True):
     only: tuple[ToolPattern, ...] = ()
     denied: tuple[ToolPattern, ...] = ()
     agents: tuple[str, ...] | None = None
-    model: ModelChoice = ModelChoice()
+    model: AgentModel = AgentModel()
     thinking: ThinkingLevel | None = None
     permission: Permission | None = None
     background: bool = False

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, get_args
 
-from kaa.components.agent_definition import ModelChoice, ModelRole
+from kaa.components.agent_definition import AgentModel, ModelRole
 from kaa.core.provider import ThinkingLevel
 from kaa.core.terminal_text import plain_text
 
@@ -34,17 +34,17 @@ _CONTEXT = re.compile(r"\[[^]]*\]$")  # `sonnet[1m]`
 _LEVELS: Final[dict[str, ThinkingLevel]] = {"none": "off", **{level: level for level in get_args(ThinkingLevel)}}
 
 
-def model_choice(name: str) -> ModelChoice:
+def model_choice(name: str) -> AgentModel:
     """What a file means by the name of a model."""
     shown = " ".join(plain_text(name[:_MAX_CHARACTERS]).split())
     alias = _CONTEXT.sub("", shown.lower())
     if alias in _ALIASES:
-        return ModelChoice(_ALIASES[alias])
+        return AgentModel(_ALIASES[alias])
     is_small = not _SMALL.isdisjoint(re.split(r"[^a-z]+", shown.lower()))
-    return ModelChoice("small" if is_small else "large", shown)
+    return AgentModel("small" if is_small else "large", shown)
 
 
-def queries_for(choice: ModelChoice, models: Mapping[ModelRole, str]) -> list[str]:
+def queries_for(choice: AgentModel, models: Mapping[ModelRole, str]) -> list[str]:
     """What is to answer, as `--model` takes it: the first that there is; none for the model in force.
 
     Args:

@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
-from kaa.components.agent_definition import AgentDefinition, ModelChoice
+from kaa.components.agent_definition import AgentDefinition, AgentModel
 from kaa.components.agent_definition.fields import FIELDS, LIMITS, UNUSED, WITHOUT_EFFECT
 from kaa.components.agent_definition.models import model_choice, thinking_level
 from kaa.components.agent_definition.permissions import permission_in
 from kaa.components.agent_definition.tools import MOST_NAMES, Tools, listed_tools, opencode_tools, shown
-from kaa.components.frontmatter import Document, ReadFields, document_in, fields_in, is_true, names_of, text_of
+from kaa.components.frontmatter import MarkdownFile, ReadFields, document_in, fields_in, is_true, names_of, text_of
 from kaa.components.skill import Unusable
 from kaa.components.tool_names import ToolDialect
 from kaa.core.messages import Json
@@ -61,14 +61,14 @@ def opencode_agents(value: Json) -> dict[str, AgentDefinition | Unusable]:
     for name, settings in list(value.items())[:_MOST_AGENTS] if isinstance(value, dict) else ():
         fields = _plain(settings, 0)
         is_object = isinstance(fields, dict) and bool(fields)
-        document = Document(fields if isinstance(fields, dict) else {}, "")
+        document = MarkdownFile(fields if isinstance(fields, dict) else {}, "")
         found[shown(name)] = (
             _agent(name, document, "opencode") if is_object else Unusable("it is no object with fields")
         )
     return found
 
 
-def _agent(name: str, document: Document, dialect: ToolDialect) -> AgentDefinition | Unusable:
+def _agent(name: str, document: MarkdownFile, dialect: ToolDialect) -> AgentDefinition | Unusable:
     names = FIELDS[dialect]
     fields = {names[field]: value for field, value in document.fields.items() if field in names}
     called_there = {names[field]: field for field in document.fields if field in names}
@@ -106,7 +106,7 @@ def _agent(name: str, document: Document, dialect: ToolDialect) -> AgentDefiniti
         only=tools.only,
         denied=tools.denied,
         agents=tools.agents,
-        model=model_choice(model) if isinstance(model, str) else ModelChoice(),
+        model=model_choice(model) if isinstance(model, str) else AgentModel(),
         thinking=_thinking(fields, called_there, notes),
         permission=permission,
         background=is_true(fields.get("background")),
@@ -131,7 +131,7 @@ def _hooks(value: object) -> str:
 class _Notes:
     """Collects notes on a definition, so many as people read."""
 
-    def __init__(self, document: Document, dialect: ToolDialect) -> None:
+    def __init__(self, document: MarkdownFile, dialect: ToolDialect) -> None:
         self._notes: dict[str, None] = {}
         if document.problem:
             self.add(document.problem)
@@ -223,7 +223,7 @@ def _servers(fields: _Fields) -> tuple[tuple[str, ...], str]:
     return tuple(kept), msgspec.json.encode(defined).decode() if defined else ""
 
 
-def _markdown(text: str, dialect: ToolDialect, read: ReadFields) -> Document | Unusable:
+def _markdown(text: str, dialect: ToolDialect, read: ReadFields) -> MarkdownFile | Unusable:
     document = document_in(text, read)
     if not document.fields:
         return Unusable(document.problem or "it has no fields such as `name` and `description` at its beginning")
@@ -241,17 +241,17 @@ def _markdown(text: str, dialect: ToolDialect, read: ReadFields) -> Document | U
             fields[field] = found.values[field]
         elif field not in fields or "\n" in lines[0].strip():
             return Unusable(f"its field `{field}` cannot be read, because {document.problem}")
-    return Document(fields, document.body, document.problem)
+    return MarkdownFile(fields, document.body, document.problem)
 
 
-def _toml(text: str) -> Document | Unusable:
+def _toml(text: str) -> MarkdownFile | Unusable:
     import tomllib  # lazy: 5 ms, only for definitions of Codex
 
     try:
         fields = _plain(tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n")), 0)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         return Unusable(f"it is not valid TOML ({' '.join(str(error).split())})")
-    return Document(fields if isinstance(fields, dict) else {}, "")
+    return MarkdownFile(fields if isinstance(fields, dict) else {}, "")
 
 
 def _plain(value: object, depth: int) -> object:

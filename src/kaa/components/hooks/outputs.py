@@ -62,7 +62,7 @@ class Ended(msgspec.Struct, frozen=True):
         return cls(None, problem=f"was not run: {reason}", undecided=True)
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class HookOutcome(msgspec.Struct, frozen=True):
     """What hooks want.
 
     Attributes:
@@ -88,10 +88,10 @@ class Outcome(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
+def outcome_of(hook: HookDefinition, ended: Ended) -> HookOutcome:
     """What a hook wants by its output and its exit code. JSON counts at any exit code."""
     if ended.undecided and hook.event == "PreToolUse":  # it might have refused
-        return Outcome("deny", f"it {ended.problem}", problems=(f"{ended.problem}; the call was denied",))
+        return HookOutcome("deny", f"it {ended.problem}", problems=(f"{ended.problem}; the call was denied",))
     if ended.exit_code is None:
         return failed(hook, ended.problem)
     output = _without_encoding(ended.output)
@@ -113,7 +113,7 @@ def _without_encoding(output: str) -> str:
     return output.strip().lstrip(mark).lstrip()
 
 
-def _said(hook: HookDefinition, output: str, *, succeeded: bool) -> Outcome:
+def _said(hook: HookDefinition, output: str, *, succeeded: bool) -> HookOutcome:
     """What a hook wants by what it printed."""
     decides = hook.event == "PreToolUse" and any(name in output for name in _DECISIONS)
     if decides and not output.startswith("{"):
@@ -130,10 +130,10 @@ def _said(hook: HookDefinition, output: str, *, succeeded: bool) -> Outcome:
     if hook.handler == "mcp_tool" and output and _has_to_answer(hook) and hook.event != "PreCompact":
         return failed(hook, "answered no JSON")
     if output and succeeded and hook.dialect == "gemini":
-        return Outcome(messages=(_cut(output),))
+        return HookOutcome(messages=(_cut(output),))
     if output and succeeded and hook.event in _PLAIN:
-        return Outcome(contexts=(_cut(output),))
-    return Outcome()
+        return HookOutcome(contexts=(_cut(output),))
+    return HookOutcome()
 
 
 def _decoded(output: str) -> Any:
@@ -151,10 +151,10 @@ def _bytes(output: str) -> bytes:
     return output.encode("utf-8", "replace")
 
 
-def _undecided(hook: HookDefinition, problem: str) -> Outcome:
+def _undecided(hook: HookDefinition, problem: str) -> HookOutcome:
     """Deny where a tool is about to run: the answer may be a refusal. `problem`: the rest of a sentence."""
     if hook.event == "PreToolUse":
-        return Outcome(
+        return HookOutcome(
             "deny", f"it {problem}, so its decision is unknown", problems=(f"{problem}; the call was denied",)
         )
     return failed(hook, f"{problem}, which is not used")
@@ -168,32 +168,32 @@ def _unknown_decision(found: Mapping[str, Any]) -> str:
     return f"answered the unknown decision {str(unknown[0])[:80]!r}" if unknown else ""
 
 
-def answer_of(hook: HookDefinition, answer: str) -> Outcome:
+def answer_of(hook: HookDefinition, answer: str) -> HookOutcome:
     """What an `http` or `mcp_tool` handler wants: its answer counts like the output of a command that succeeds."""
     return outcome_of(hook, Ended(0, answer))
 
 
-def failed(hook: HookDefinition, problem: str) -> Outcome:
+def failed(hook: HookDefinition, problem: str) -> HookOutcome:
     """A hook that failed prevents nothing, unless it judges or says so itself. `problem`: the rest of a sentence."""
     if not _has_to_answer(hook):
-        return Outcome(problems=(problem,))
+        return HookOutcome(problems=(problem,))
     if is_judge(hook.handler, hook.event):
         problem = f"{problem.rstrip('.')}. {_UNJUDGED}"
-    return Outcome("deny", f"it {problem}", problems=(problem,))
+    return HookOutcome("deny", f"it {problem}", problems=(problem,))
 
 
 def _has_to_answer(hook: HookDefinition) -> bool:
     return hook.blocks_on_failure and hook.event in _BLOCKED_BY_FAILURES
 
 
-def merged(outcomes: Iterable[Outcome]) -> Outcome:
+def merged(outcomes: Iterable[HookOutcome]) -> HookOutcome:
     """What several hooks want: deny > defer > ask > allow. Of several new inputs the last one counts."""
     outcomes = tuple(outcomes)
     decision: Decision = max((one.decision for one in outcomes), key=lambda one: _RANK[one], default="")
     reasons = dict.fromkeys(one.reason for one in outcomes if one.decision == decision and one.reason)
     updates = [one for one in outcomes if one.updated_input is not None]
     replacements = [one.replacement for one in outcomes if one.replacement is not None]
-    return Outcome(
+    return HookOutcome(
         decision=decision,
         reason="\n".join(reasons),
         updated_input=updates[-1].updated_input if updates else None,
@@ -206,13 +206,13 @@ def merged(outcomes: Iterable[Outcome]) -> Outcome:
     )
 
 
-def _exit_2(hook: HookDefinition, reason: str) -> Outcome:
+def _exit_2(hook: HookDefinition, reason: str) -> HookOutcome:
     if hook.event in BLOCKABLE or hook.event in _TOLD:
-        return Outcome("deny", reason or "no reason was given")
-    return Outcome(messages=(reason or "exit code 2",))
+        return HookOutcome("deny", reason or "no reason was given")
+    return HookOutcome(messages=(reason or "exit code 2",))
 
 
-def _read(hook: HookDefinition, found: Mapping[str, Any]) -> Outcome:
+def _read(hook: HookDefinition, found: Mapping[str, Any]) -> HookOutcome:
     given = found.get("hookSpecificOutput")
     specific: Mapping[str, Any] = given if isinstance(given, dict) else {}
     decision = _decision(specific.get("permissionDecision")) or _decision(found.get("decision"))
@@ -232,7 +232,7 @@ def _read(hook: HookDefinition, found: Mapping[str, Any]) -> Outcome:
     update = specific.get(key) if hook.event == "PreToolUse" else None
     context = _text(specific.get("additionalContext")) or _text(found.get("additionalContext"))
     message = _text(found.get("systemMessage"))
-    return Outcome(
+    return HookOutcome(
         decision=decision,
         reason=reason,
         updated_input=update if isinstance(update, dict) else None,

@@ -25,7 +25,7 @@ class Listing(Protocol):
         ...
 
 
-class Directory:
+class PluginDirectory:
     """A directory on this machine. Links are followed as long as they stay in it."""
 
     def __init__(self, root: Path) -> None:

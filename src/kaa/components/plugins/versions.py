@@ -51,7 +51,7 @@ class _Bound(NamedTuple):
                 return version < self.version
 
 
-class Range(NamedTuple):
+class VersionRange(NamedTuple):
     """Some versions: those that all bounds of one alternative permit."""
 
     alternatives: tuple[tuple[_Bound, ...], ...]
@@ -70,12 +70,12 @@ def version_in(text: str) -> Version | None:
     return Version((major, minor, patch), _label(found["pre"]))
 
 
-def range_in(text: str) -> Range | None:
+def range_in(text: str) -> VersionRange | None:
     """The range that a text is; None if it is none."""
     if len(text) > _MAX_CHARACTERS:
         return None
     try:
-        return Range(tuple(tuple(_bounds(part.strip())) for part in text.split("||")))
+        return VersionRange(tuple(tuple(_bounds(part.strip())) for part in text.split("||")))
     except ValueError:
         return None
 

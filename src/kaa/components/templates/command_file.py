@@ -9,7 +9,16 @@ from typing import Any
 
 import msgspec
 
-from kaa.components.frontmatter import Document, ReadFields, document_in, fields_in, hint_of, is_true, names_of, text_of
+from kaa.components.frontmatter import (
+    MarkdownFile,
+    ReadFields,
+    document_in,
+    fields_in,
+    hint_of,
+    is_true,
+    names_of,
+    text_of,
+)
 from kaa.components.skill import Unusable, unknown_effort
 from kaa.components.templates import Dialect
 from kaa.components.templates.embedded import has_unclosed_braces
@@ -136,7 +145,7 @@ def _properties(fields: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def _notes(document: Document, dialect: Dialect) -> list[str]:
+def _notes(document: MarkdownFile, dialect: Dialect) -> list[str]:
     unused = [field for field in document.fields if field not in _USED[dialect]]
     notes = [document.problem] if document.problem else []
     notes += [f"`{field}` is not used: {_UNUSED[field]}" for field in unused if field in _UNUSED]
@@ -147,7 +156,7 @@ def _notes(document: Document, dialect: Dialect) -> list[str]:
     return notes
 
 
-def _toml(text: str) -> Document | Unusable:
+def _toml(text: str) -> MarkdownFile | Unusable:
     import tomllib  # lazy: 5 ms, only for commands of Gemini CLI
 
     try:
@@ -157,7 +166,7 @@ def _toml(text: str) -> Document | Unusable:
     prompt = fields.get("prompt")
     if not isinstance(prompt, str):
         return Unusable("it has no `prompt`")
-    return Document(fields, prompt.strip())
+    return MarkdownFile(fields, prompt.strip())
 
 
 def _first_line(body: str) -> str:

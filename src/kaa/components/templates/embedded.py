@@ -13,13 +13,13 @@ import msgspec
 from kaa.components.templates import Dialect
 
 
-class Text(msgspec.Struct, frozen=True):
+class LiteralText(msgspec.Struct, frozen=True):
     """Text of the message."""
 
     text: str
 
 
-class Command(msgspec.Struct, frozen=True):
+class EmbeddedCommand(msgspec.Struct, frozen=True):
     """A command for a shell, whose output stands here."""
 
     command: str
@@ -37,7 +37,7 @@ class File(msgspec.Struct, frozen=True):
     source: str
 
 
-Piece: TypeAlias = Text | Command | File
+Piece: TypeAlias = LiteralText | EmbeddedCommand | File
 
 # Without what ends a sentence or a parenthesis around the reference.
 _PATH = r"""(?P<path>[^\s`"'<>|,;]*[^\s`"'<>|,;.:!?)\]}*])"""
@@ -64,12 +64,12 @@ def pieces_of(body: str, dialect: Dialect) -> Iterator[Piece]:
         case "gemini":
             return _in_braces(body)
         case "pi" | "codex" | "cursor":
-            return iter((Text(body),))
+            return iter((LiteralText(body),))
 
 
 def has_unclosed_braces(body: str) -> bool:
     """Whether a template of Gemini CLI has a command or a reference without its end; from there on all is text."""
-    return any(isinstance(piece, Text) and _GEMINI.search(piece.text) for piece in _in_braces(body))
+    return any(isinstance(piece, LiteralText) and _GEMINI.search(piece.text) for piece in _in_braces(body))
 
 
 def _by_pattern(body: str, pattern: re.Pattern[str]) -> Iterator[Piece]:
@@ -89,11 +89,11 @@ def _by_pattern(body: str, pattern: re.Pattern[str]) -> Iterator[Piece]:
         if not text:
             continue
         if before := body[position : found.start()]:
-            yield Text(before)
-        yield Command(text) if kind in ("block", "command") else File(text, found[0])
+            yield LiteralText(before)
+        yield EmbeddedCommand(text) if kind in ("block", "command") else File(text, found[0])
         position = found.end()
     if rest := body[position:]:
-        yield Text(rest)
+        yield LiteralText(rest)
 
 
 def _in_braces(body: str) -> Iterator[Piece]:
@@ -104,12 +104,12 @@ def _in_braces(body: str) -> Iterator[Piece]:
         if end is None:
             break
         if before := body[position : found.start()]:
-            yield Text(before)
+            yield LiteralText(before)
         if inside := body[found.end() : end].strip():
-            yield Command(inside) if found[0] == "!{" else File(inside, body[found.start() : end + 1])
+            yield EmbeddedCommand(inside) if found[0] == "!{" else File(inside, body[found.start() : end + 1])
         position = end + 1
     if rest := body[position:]:
-        yield Text(rest)
+        yield LiteralText(rest)
 
 
 def _closing(body: str, start: int) -> int | None:

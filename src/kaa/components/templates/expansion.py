@@ -7,7 +7,7 @@ read the file, with the permissions that hold for it.
 from collections.abc import Iterable, Mapping, Sequence
 
 from kaa.components.templates import Dialect
-from kaa.components.templates.embedded import Command, File, Piece, Text, pieces_of
+from kaa.components.templates.embedded import EmbeddedCommand, File, LiteralText, Piece, pieces_of
 from kaa.components.templates.placeholders import Placeholders, Value, placeholders
 from kaa.components.templates.shell_quoting import ShellCommand, UnsafeValueError
 
@@ -37,9 +37,9 @@ def expand(
     filling = _Filling(placeholders(dialect, body, arguments, names, variables))
     for piece in pieces_of(body, dialect):
         match piece:
-            case Text(text=text):
+            case LiteralText(text=text):
                 filling.add_text(text)
-            case Command(command=command):
+            case EmbeddedCommand(command=command):
                 filling.add_command(command)
             case File():
                 filling.add_file(piece)
@@ -74,7 +74,7 @@ class _Filling:
             self._texts.append(f"[kaa did not run `{template}`: {reason}]")
             return
         if command.text.strip():
-            self._add(Command(command.text))
+            self._add(EmbeddedCommand(command.text))
 
     def add_file(self, file: File) -> None:
         path = self._parts(file.path)
@@ -111,7 +111,7 @@ class _Filling:
 
     def _end_text(self) -> None:
         if text := "".join(self._texts):
-            self._pieces.append(Text(text))
+            self._pieces.append(LiteralText(text))
         self._texts = []
 
 

@@ -17,7 +17,7 @@ from kaa.host.log import LOG
 _MAX_CHARACTERS = 20_000
 
 
-class Action(msgspec.Struct, frozen=True):
+class HandlerAction(msgspec.Struct, frozen=True):
     """What a handler returned. `type` has the names of notifications, and a few more."""
 
     type: str
@@ -76,7 +76,7 @@ class _Input(msgspec.Struct, frozen=True):
     text: str
 
 
-class Actions:
+class ActionRunner:
     """Carries them out in a conversation.
 
     Args:
@@ -113,7 +113,7 @@ class Actions:
         if action is None:
             return
         try:
-            parsed = wire.parse(action, Action)
+            parsed = wire.parse(action, HandlerAction)
         except RpcError as error:
             LOG.warning("extension %s: invalid action: %s", self._name, error)
             return

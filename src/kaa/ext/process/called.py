@@ -10,7 +10,7 @@ from kaa.ext.commands import CommandAction, Reply
 from kaa.ext.context import ConversationContext, ToolContext
 from kaa.ext.errors import CommandError
 from kaa.ext.process import conversion, wire
-from kaa.ext.process.actions import ActionAnswer, Actions
+from kaa.ext.process.actions import ActionAnswer, ActionRunner
 from kaa.ext.process.offers import ToolOffer
 from kaa.ext.process.process_run import NotRunningError
 from kaa.ext.process.supervisor import Supervisor
@@ -42,7 +42,7 @@ class ProcessTool:
 class CommandCall:
     """A slash command of a process."""
 
-    def __init__(self, name: str, supervisor: Supervisor, actions: Actions) -> None:
+    def __init__(self, name: str, supervisor: Supervisor, actions: ActionRunner) -> None:
         self._name = name
         self._supervisor = supervisor
         self._actions = actions
@@ -63,7 +63,7 @@ class CommandCall:
 class ShortcutCall:
     """A key that a process handles."""
 
-    def __init__(self, key: str, supervisor: Supervisor, actions: Actions) -> None:
+    def __init__(self, key: str, supervisor: Supervisor, actions: ActionRunner) -> None:
         self._key = key
         self._supervisor = supervisor
         self._actions = actions

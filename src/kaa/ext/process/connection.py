@@ -8,8 +8,8 @@ from typing import Protocol, TypeAlias
 from kaa.core.messages import Json
 from kaa.ext.process import wire
 from kaa.ext.process.output import OutputLog
-from kaa.ext.process.wire import Answer, MalformedMessageError, MessageId, Notification, Request, RpcError
-from kaa.host.allowance import Allowance
+from kaa.ext.process.wire import Answer, MalformedLineError, MessageId, ProcessNotification, ProcessRequest, RpcError
+from kaa.host.allowance import RateLimiter
 from kaa.host.log import LOG
 
 # Tokens of a reply arrive at a few hundred a second; a burst is what a process may have collected.
@@ -52,7 +52,7 @@ class Receiver(Protocol):
         ...
 
 
-class Channel:
+class MessageChannel:
     """One way to exchange messages with a process.
 
     Args:
@@ -85,7 +85,7 @@ class Connection:
         receiver: gets requests and notifications.
     """
 
-    def __init__(self, name: str, channels: tuple[Channel, ...], receiver: Receiver) -> None:
+    def __init__(self, name: str, channels: tuple[MessageChannel, ...], receiver: Receiver) -> None:
         self._name = name
         self._channels = channels
         self._receiver = receiver
@@ -93,8 +93,8 @@ class Connection:
         self._waiting: dict[MessageId, asyncio.Future[Json]] = {}
         self._answering: dict[MessageId, asyncio.Task[None]] = {}
         self._answering_bytes = 0
-        self._messages = Allowance(_MESSAGES_A_SECOND, _BURST_MESSAGES)
-        self._bytes = Allowance(_BYTES_A_SECOND, _BURST_BYTES)
+        self._messages = RateLimiter(_MESSAGES_A_SECOND, _BURST_MESSAGES)
+        self._bytes = RateLimiter(_BYTES_A_SECOND, _BURST_BYTES)
         self._ended = ""
         self._is_lost = False
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -164,7 +164,7 @@ class Connection:
             task.cancel()
         await asyncio.gather(*answering, return_exceptions=True)
 
-    async def _receive(self, channel: Channel) -> None:
+    async def _receive(self, channel: MessageChannel) -> None:
         """Receive what arrives on one way until its end."""
         try:
             async for line in _lines(channel.reader):
@@ -182,7 +182,7 @@ class Connection:
         if not self._channels:
             self._end("")
 
-    async def _watch(self, channel: Channel, receiving: "asyncio.Task[None]") -> None:
+    async def _watch(self, channel: MessageChannel, receiving: "asyncio.Task[None]") -> None:
         """End the connection when the process stops to read: nothing can be asked or cancelled any more."""
         await channel.unread.wait()
         await asyncio.wait((receiving,), timeout=_LAST_MESSAGES_SECONDS)
@@ -201,13 +201,13 @@ class Connection:
             return f"it sent more than {most}, faster than {rate} a second"
         return ""
 
-    def _take(self, channel: Channel, line: bytes) -> None:
+    def _take(self, channel: MessageChannel, line: bytes) -> None:
         if problem := self._exceeded(line):
             self._end(problem)
             return
         try:
             message = wire.decode(line)
-        except MalformedMessageError as error:
+        except MalformedLineError as error:
             if len(self._channels) > 1 and channel.stray is not None:
                 channel.stray.write(line)
                 return
@@ -218,16 +218,16 @@ class Connection:
         match message:
             case Answer():
                 self._answered(message)
-            case Notification(method="$/cancelRequest", params=params):
+            case ProcessNotification(method="$/cancelRequest", params=params):
                 identity = params.get("id")
                 if isinstance(identity, int | str) and (task := self._answering.get(identity)) is not None:
                     task.cancel()
-            case Notification(method=method, params=params):
+            case ProcessNotification(method=method, params=params):
                 self._receiver.notified(method, params)
-            case Request():
+            case ProcessRequest():
                 self._respond(message, len(line))
 
-    def _choose(self, channel: Channel) -> None:
+    def _choose(self, channel: MessageChannel) -> None:
         """Use this way from now on. The process finds the input of the others at its end."""
         for other in self._channels:
             if other is not channel:
@@ -243,7 +243,7 @@ class Connection:
         else:
             waiting.set_exception(answer.error)
 
-    def _respond(self, request: Request, size: int) -> None:
+    def _respond(self, request: ProcessRequest, size: int) -> None:
         if request.id in self._answering:
             error = RpcError(wire.INVALID_REQUEST, f"request {request.id!r} is not answered yet: use another id")
             self._answer(wire.encode_error(request.id, error))
@@ -260,11 +260,11 @@ class Connection:
             self._answering_bytes += size
             task.add_done_callback(lambda _: self._answered_to(request, size))
 
-    def _answered_to(self, request: Request, size: int) -> None:
+    def _answered_to(self, request: ProcessRequest, size: int) -> None:
         del self._answering[request.id]
         self._answering_bytes -= size
 
-    async def _work(self, request: Request) -> None:
+    async def _work(self, request: ProcessRequest) -> None:
         try:
             result = await self._receiver.requested(request.method, request.params, self.notify)
             self._answer(wire.encode_result(request.id, result))
@@ -279,13 +279,13 @@ class Connection:
             text = f"{request.method} failed: {type(error).__name__}: {error}"
             self._answer(wire.encode_error(request.id, RpcError(wire.INTERNAL_ERROR, text)))
 
-    def _answer(self, line: bytes, channel: Channel | None = None) -> None:
+    def _answer(self, line: bytes, channel: MessageChannel | None = None) -> None:
         try:
             self._write(line, channel)
         except ConnectionEndedError as error:
             LOG.debug("extension %s: an answer was not sent: %s", self._name, error)
 
-    def _write(self, line: bytes, channel: Channel | None = None) -> None:
+    def _write(self, line: bytes, channel: MessageChannel | None = None) -> None:
         if self._ended:
             raise ConnectionEndedError(self._ended)
         if len(line) > wire.MAX_MESSAGE_BYTES:

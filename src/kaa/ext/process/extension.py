@@ -17,7 +17,7 @@ from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.hooks import CompactionRequest, CondensedText, SessionEnd, SessionStart
 from kaa.ext.places import ExtensionId
 from kaa.ext.process import conversion, wire
-from kaa.ext.process.actions import ActionAnswer, Actions
+from kaa.ext.process.actions import ActionAnswer, ActionRunner
 from kaa.ext.process.called import CommandCall, ProcessTool, ShortcutCall
 from kaa.ext.process.host import ProcessHost
 from kaa.ext.process.injections import Injections
@@ -109,7 +109,7 @@ class _Bridge:
         self._kaa = kaa
         self._name, self._section = manifest.extension.name, manifest.extension.key
         self._supervisor = supervisor
-        self._actions = Actions(manifest.extension.name, supervisor)
+        self._actions = ActionRunner(manifest.extension.name, supervisor)
         self._events = _EventPump(supervisor, self._actions)
         self._injections = Injections(supervisor)
         self._models = ProcessModels(supervisor)
@@ -334,7 +334,7 @@ class _EventPump:
         actions: carries out what the process answers.
     """
 
-    def __init__(self, supervisor: Supervisor, actions: Actions) -> None:
+    def __init__(self, supervisor: Supervisor, actions: ActionRunner) -> None:
         self._supervisor = supervisor
         self._actions = actions
         self._waiting: asyncio.Queue[tuple[str, Event, ConversationContext]] = asyncio.Queue(_MAX_WAITING)

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 
-from kaa.host.allowance import Allowance
+from kaa.host.allowance import RateLimiter
 from kaa.host.log import LOG
 
 _CHUNK_BYTES = 64 * 1024
@@ -24,7 +24,7 @@ class OutputLog:
         self._last: deque[str] = deque(maxlen=_LAST_LINES)
         self._name = name
         self._stream = stream
-        self._lines = Allowance(_LINES_A_SECOND, _BURST_LINES)
+        self._lines = RateLimiter(_LINES_A_SECOND, _BURST_LINES)
         self._left_out = 0
 
     @property

@@ -10,7 +10,7 @@ import msgspec
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
 from kaa.ext.process import wire
-from kaa.ext.process.connection import Channel, Connection, ConnectionEndedError, Receiver
+from kaa.ext.process.connection import Connection, ConnectionEndedError, MessageChannel, Receiver
 from kaa.ext.process.host import ExtensionProcess, ProcessHost
 from kaa.ext.process.manifest import Manifest, Transport
 from kaa.ext.process.output import OutputLog
@@ -31,7 +31,7 @@ class _Channels:
     """
 
     def __init__(self, name: str, transport: Transport | None) -> None:
-        self.ways: tuple[Channel, ...] = ()
+        self.ways: tuple[MessageChannel, ...] = ()
         self.errors = OutputLog(name, "stderr")
         self._printed = OutputLog(name, "stdout")
         self._transport = transport
@@ -48,13 +48,16 @@ class _Channels:
         match self._transport:
             case "stdio":
                 messages.close()
-                self.ways = (Channel(stdout, stdin, unread_stdin),)
+                self.ways = (MessageChannel(stdout, stdin, unread_stdin),)
             case "fd":
                 stdin.close()
-                self.ways = (Channel(replies, messages, unread),)
+                self.ways = (MessageChannel(replies, messages, unread),)
                 self._log(self._printed, stdout)
             case None:
-                self.ways = (Channel(replies, messages, unread), Channel(stdout, stdin, unread_stdin, self._printed))
+                self.ways = (
+                    MessageChannel(replies, messages, unread),
+                    MessageChannel(stdout, stdin, unread_stdin, self._printed),
+                )
 
     async def settle(self, seconds: float) -> None:
         """Wait for the rest of what the process printed; it says why the process ended."""

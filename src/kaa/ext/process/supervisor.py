@@ -18,7 +18,7 @@ from kaa.ext.process.offers import Offers
 from kaa.ext.process.process_run import NotRunningError, Timing, run_process
 from kaa.ext.process.services import Caller, answer
 from kaa.ext.scope import Costs
-from kaa.host.allowance import Allowance
+from kaa.host.allowance import RateLimiter
 from kaa.host.log import LOG, log_hint
 
 # Invalid registrations, and notices without a conversation.
@@ -60,7 +60,7 @@ class Supervisor:
         self.problem = ""
         self._asker: asyncio.Future[Asker] = asyncio.get_running_loop().create_future()
         self._ending = asyncio.Event()
-        self._reports, self._floods = Allowance(_REPORTS_A_SECOND, _BURST_REPORTS), False
+        self._reports, self._floods = RateLimiter(_REPORTS_A_SECOND, _BURST_REPORTS), False
         self._began = 0.0
         self._has_been_settled = asyncio.Event()
 

@@ -28,7 +28,7 @@ MessageId: TypeAlias = int | str
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
-class Request(msgspec.Struct, frozen=True):
+class ProcessRequest(msgspec.Struct, frozen=True):
     """The process asks for something and waits for the answer."""
 
     id: MessageId
@@ -36,7 +36,7 @@ class Request(msgspec.Struct, frozen=True):
     params: dict[str, Json]
 
 
-class Notification(msgspec.Struct, frozen=True):
+class ProcessNotification(msgspec.Struct, frozen=True):
     """The process tells something."""
 
     method: str
@@ -51,7 +51,7 @@ class Answer(msgspec.Struct, frozen=True):
     error: "RpcError | None"
 
 
-Message: TypeAlias = Request | Notification | Answer
+Message: TypeAlias = ProcessRequest | ProcessNotification | Answer
 
 
 class RpcError(Exception):
@@ -68,7 +68,7 @@ class RpcError(Exception):
         self.message = message
 
 
-class MalformedMessageError(RpcError):
+class MalformedLineError(RpcError):
     """A line is no message. `id`: of the request, as far as it can be read, to answer it."""
 
     def __init__(self, code: int, message: str, id: MessageId | None = None) -> None:  # noqa: A002 - the protocol's name
@@ -80,35 +80,35 @@ def decode(line: bytes) -> Message:
     """The message on a line.
 
     Raises:
-        MalformedMessageError: it is none.
+        MalformedLineError: it is none.
     """
     try:
         content = decode_lenient(line)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise MalformedMessageError(PARSE_ERROR, f"invalid JSON: {error}") from error
+        raise MalformedLineError(PARSE_ERROR, f"invalid JSON: {error}") from error
     if not isinstance(content, dict):
-        raise MalformedMessageError(INVALID_REQUEST, "a message must be one JSON object per line")
+        raise MalformedLineError(INVALID_REQUEST, "a message must be one JSON object per line")
     id_ = content.get("id")
     identity = id_ if isinstance(id_, int | str) and not isinstance(id_, bool) else None
     if content.get("jsonrpc") != "2.0":
-        raise MalformedMessageError(INVALID_REQUEST, '"jsonrpc" must be "2.0"', identity)
+        raise MalformedLineError(INVALID_REQUEST, '"jsonrpc" must be "2.0"', identity)
     if id_ is not None and identity is None:
-        raise MalformedMessageError(INVALID_REQUEST, '"id" must be a number or a text')
+        raise MalformedLineError(INVALID_REQUEST, '"id" must be a number or a text')
     if "method" not in content:
         return _answer(content, identity)
     method, params = content["method"], content.get("params")
     if not isinstance(method, str):
-        raise MalformedMessageError(INVALID_REQUEST, '"method" must be a text', identity)
+        raise MalformedLineError(INVALID_REQUEST, '"method" must be a text', identity)
     if params is None:
         params = {}
     if not isinstance(params, dict):
-        raise MalformedMessageError(INVALID_PARAMS, '"params" must be an object', identity)
-    return Notification(method, params) if identity is None else Request(identity, method, params)
+        raise MalformedLineError(INVALID_PARAMS, '"params" must be an object', identity)
+    return ProcessNotification(method, params) if identity is None else ProcessRequest(identity, method, params)
 
 
 def _answer(content: dict[str, Any], identity: MessageId | None) -> Answer:
     if identity is None:
-        raise MalformedMessageError(INVALID_REQUEST, 'a message needs "method" or "id"')
+        raise MalformedLineError(INVALID_REQUEST, 'a message needs "method" or "id"')
     error = content.get("error")
     if error is None:
         return Answer(identity, content.get("result"), None)

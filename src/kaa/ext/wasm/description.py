@@ -36,7 +36,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: Annotated[float, msgspec.Meta(gt=0, le=600)] = 30.0
 
 
-class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ComponentSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A setting that a component reads. The type of the value is that of its default."""
 
     default: str | int | float | bool | list[str]
@@ -55,7 +55,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     component: str
     permissions: Permissions = Permissions()
     limits: Limits = Limits()
-    settings: dict[str, Setting] = {}
+    settings: dict[str, ComponentSetting] = {}
     titles: dict[str, str] = {}
 
     def settings_kind(self) -> type[msgspec.Struct]:

@@ -14,7 +14,7 @@ import msgspec
 from kaa.core.tool import ToolError
 from kaa.ext.errors import CommandError
 from kaa.ext.permissions import Permissions
-from kaa.ext.wasm.errors import RefusedError
+from kaa.ext.wasm.errors import HostRefusalError
 from kaa.ext.wasm.values import failure, json_text, success
 from kaa.ext.wasm.worker import HostContext, HostFunction, HostFunctions
 from kaa.host.log import LOG
@@ -66,9 +66,9 @@ def _answering(kind: str, work: Callable[..., Awaitable[object]]) -> HostFunctio
     async def answered(context: HostContext | None, *arguments: object) -> object:
         try:
             if context is None:
-                raise RefusedError("this works only in a call, not while kaa loads the extension")
+                raise HostRefusalError("this works only in a call, not while kaa loads the extension")
             return success(await work(context, *arguments), tagged=tagged)
-        except (RefusedError, SearchError, ToolError) as error:
+        except (HostRefusalError, SearchError, ToolError) as error:
             return failure(str(error), tagged=tagged)
         except BlockedError as error:
             return failure(f"the sandbox blocked it: {error}", tagged=tagged)
@@ -88,11 +88,11 @@ class _Files:
         place = await self._place(context.workspace, path)
         content = await context.workspace.read(place, 0, _MAX_FILE_BYTES + 1)
         if len(content.data) > _MAX_FILE_BYTES:
-            raise RefusedError(f"{path} has more than {_MAX_FILE_BYTES >> 20} MiB")
+            raise HostRefusalError(f"{path} has more than {_MAX_FILE_BYTES >> 20} MiB")
         try:
             return content.data.decode()
         except UnicodeDecodeError as error:
-            raise RefusedError(f"{path} is not UTF-8 text") from error
+            raise HostRefusalError(f"{path} is not UTF-8 text") from error
 
     async def write(self, context: HostContext, path: str, text: str) -> None:
         place = await self._place(context.workspace, path, writes=True)
@@ -111,16 +111,16 @@ class _Files:
         """Where a path leads, if the component may touch it: inside the project, whatever the workspace allows."""
         wanted = "write" if writes else "read"
         if self._access == "none" or (writes and self._access != "write"):
-            raise RefusedError(f'permission project = "{wanted}" is missing: {_HOW}')
+            raise HostRefusalError(f'permission project = "{wanted}" is missing: {_HOW}')
         if "\0" in path:
-            raise RefusedError("the path has a NUL character")
+            raise HostRefusalError("the path has a NUL character")
         place = posixpath.normpath(posixpath.join(workspace.root, path))
         existing = place
         while (found := await workspace.stat(existing)) is None and existing != "/":
             existing = posixpath.dirname(existing)
         root = await workspace.stat(workspace.root)
         if not (found and root and is_below(found.real_path, [root.real_path])):
-            raise RefusedError(f"{path} is outside the project")
+            raise HostRefusalError(f"{path} is outside the project")
         return place
 
 
@@ -134,23 +134,23 @@ class _Others:
 
     async def get(self, context: HostContext, url: str) -> str:
         if not self._permissions.hosts:
-            raise RefusedError(f"permission hosts is missing: {_HOW}")
+            raise HostRefusalError(f"permission hosts is missing: {_HOW}")
         if "\0" in url:
-            raise RefusedError("the address has a NUL character")
+            raise HostRefusalError("the address has a NUL character")
         argv = (sys.executable, "-I", "-S", "-X", "utf8", _HTTP_SCRIPT, url, *self._permissions.hosts)
         command = CommandRequest(argv, timeout=_HTTP_SECONDS, tail_bytes=_MAX_BODY_BYTES, spill=False)
         result = await context.workspace.run(command)
         problem, _, body = result.tail.partition(b"\n")
         if problem or result.exit_code != 0:
             said = problem.decode(errors="replace")[:1000] or f"no answer in {_HTTP_SECONDS:g} s"
-            raise RefusedError(f"{url} was not fetched: {said}")
+            raise HostRefusalError(f"{url} was not fetched: {said}")
         return body.decode(errors="replace")
 
     async def ask(self, context: HostContext, prompt: str) -> str:
         if not self._permissions.models:
-            raise RefusedError(f"permission models is missing: {_HOW}")
+            raise HostRefusalError(f"permission models is missing: {_HOW}")
         if not prompt.strip():
-            raise RefusedError("the prompt is empty")
+            raise HostRefusalError("the prompt is empty")
         return (await context.complete(prompt)).text
 
     async def log(self, _: HostContext | None, text: str) -> None:

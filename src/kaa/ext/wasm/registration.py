@@ -21,11 +21,11 @@ from kaa.ext.wasm.description import ComponentFile
 from kaa.ext.wasm.errors import ComponentError
 from kaa.ext.wasm.machine import Machine
 from kaa.ext.wasm.values import bounded, fields, json_text, record
-from kaa.ext.wasm.worlds import Offer
+from kaa.ext.wasm.worlds import ComponentOffer
 from kaa.llm.unicode_text import clean
 
 
-def register(kaa: ExtensionAPI, machine: Machine, offer: Offer, found: ComponentFile) -> None:
+def register(kaa: ExtensionAPI, machine: Machine, offer: ComponentOffer, found: ComponentFile) -> None:
     """Register everything.
 
     Raises:
@@ -80,7 +80,7 @@ class _Tool:
         return text_result(text)
 
 
-def _handler(machine: Machine, offer: Offer, name: str) -> CommandHandler:
+def _handler(machine: Machine, offer: ComponentOffer, name: str) -> CommandHandler:
     async def run(arguments: str, context: CommandContext) -> CommandAction | None:
         call: tuple[object, ...] = (name, clean(arguments))
         if not offer.run:  # rab's world: a command is executed as a tool

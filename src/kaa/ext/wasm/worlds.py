@@ -1,4 +1,4 @@
-"""What a component can export, in rab's world and in kaa's, as one `Offer`."""
+"""What a component can export, in rab's world and in kaa's, as one `ComponentOffer`."""
 
 import re
 from collections import Counter
@@ -72,7 +72,7 @@ class OfferedCommand(msgspec.Struct, frozen=True):
 OfferedT = TypeVar("OfferedT", OfferedTool, OfferedCommand)
 
 
-class Offer(msgspec.Struct, frozen=True):
+class ComponentOffer(msgspec.Struct, frozen=True):
     """What a component offers.
 
     Attributes:
@@ -96,7 +96,7 @@ class Offer(msgspec.Struct, frozen=True):
     world: str = f"{PACKAGE} {VERSION}"
 
 
-async def read_offer(machine: Machine, permissions: Permissions) -> Offer:
+async def read_offer(machine: Machine, permissions: Permissions) -> ComponentOffer:
     """Load a component and ask what it offers.
 
     Raises:
@@ -139,7 +139,7 @@ def _check_type(export: str, kind: str, expected: str | None) -> None:
         raise ComponentError(f"{export} is {kind}: expected {expected}. Build it with the WIT of kaa")
 
 
-async def _rab_offer(machine: Machine, exports: dict[str, str]) -> Offer:
+async def _rab_offer(machine: Machine, exports: dict[str, str]) -> ComponentOffer:
     for name, expected in RAB.items():
         if name in exports:
             _check_type(name, exports[name], expected)
@@ -148,12 +148,12 @@ async def _rab_offer(machine: Machine, exports: dict[str, str]) -> Offer:
         await _self_test(machine, "self-test")
     tools = [_tool(one["name"], one["description"], one["parameters"]) for one in await _records(machine, "tools")]
     commands = await _records(machine, "commands") if "commands" in exports else []
-    return Offer(
+    return ComponentOffer(
         _distinct(tools), "execute-tool", _distinct([OfferedCommand(**one) for one in commands]), world="rab:plugin"
     )
 
 
-async def _kaa_offer(machine: Machine, own: dict[str, dict[str, str]], permissions: Permissions) -> Offer:
+async def _kaa_offer(machine: Machine, own: dict[str, dict[str, str]], permissions: Permissions) -> ComponentOffer:
     for interface in own:
         needed = _NEEDS.get(interface)
         if needed is not None and permissions.session not in (needed, "write"):
@@ -168,7 +168,7 @@ async def _kaa_offer(machine: Machine, own: dict[str, dict[str, str]], permissio
     invoked = await _records(machine, commands["commands"]) if commands else []
     section = await machine.call(prompt["section"]) if prompt else None
     wanted = await _list(machine, events["subscriptions"]) if events else []
-    return Offer(
+    return ComponentOffer(
         _distinct([_tool(one["name"], one["description"], one["parameters_json"], one["snippet"]) for one in offered]),
         tools.get("execute-tool", ""),
         _distinct([OfferedCommand(**one) for one in invoked]),

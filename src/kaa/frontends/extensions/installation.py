@@ -10,7 +10,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import change_lines, preview_lines, printable
 from kaa.shell.extensions.changes import changes
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.installer import Installer, Prepared
+from kaa.shell.extensions.installer import Installer, PreparedExtension
 from kaa.shell.extensions.sources import parse_source
 from kaa.shell.home import Home
 from kaa.tui.sanitize import sanitize
@@ -54,7 +54,7 @@ def run_install(parsed: argparse.Namespace, home: Home) -> int:
     return ExitCode.DONE
 
 
-def show(prepared: Prepared, *, with_diff: bool) -> None:
+def show(prepared: PreparedExtension, *, with_diff: bool) -> None:
     """Print what will be installed, and what that changes.
 
     Raises:

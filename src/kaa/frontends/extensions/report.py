@@ -8,7 +8,7 @@ from kaa.builtin.columns import aligned
 from kaa.core.messages import Json
 from kaa.ext.permissions import Permissions
 from kaa.shell.extensions.installed import InstalledExtension
-from kaa.shell.extensions.installer import Prepared
+from kaa.shell.extensions.installer import PreparedExtension
 from kaa.shell.extensions.records import Installation
 from kaa.shell.trust.difference import Difference
 from kaa.tui.sanitize import sanitize
@@ -52,7 +52,7 @@ def list_lines(extensions: Sequence[InstalledExtension]) -> list[str]:
     return list(aligned(rows, left=6))
 
 
-def preview_lines(prepared: Prepared) -> list[str]:
+def preview_lines(prepared: PreparedExtension) -> list[str]:
     """What will be installed."""
     candidate, installation = prepared.candidate, prepared.installation
     version = f" {candidate.version}" if candidate.version else ""
@@ -73,7 +73,7 @@ def preview_lines(prepared: Prepared) -> list[str]:
     return lines
 
 
-def change_lines(prepared: Prepared, difference: Difference, *, with_diff: bool) -> list[str]:
+def change_lines(prepared: PreparedExtension, difference: Difference, *, with_diff: bool) -> list[str]:
     """What a new version changes."""
     previous = prepared.previous.installation
     version = f" {previous.version or _pin(previous)}" if previous else ""

@@ -12,7 +12,7 @@ from kaa.frontends.extensions.installation import show
 from kaa.frontends.extensions.report import printable
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtension, InstalledExtensions
-from kaa.shell.extensions.installer import Installer, Prepared
+from kaa.shell.extensions.installer import Installer, PreparedExtension
 from kaa.shell.extensions.records import Installation
 from kaa.shell.extensions.sources import IndexSource, Source, recorded_source
 from kaa.shell.home import Home
@@ -80,7 +80,7 @@ def _source(installation: Installation) -> Source:
     return source.newest if isinstance(source, IndexSource) else source
 
 
-def _grows(prepared: Prepared) -> bool:
+def _grows(prepared: PreparedExtension) -> bool:
     wanted, before = prepared.candidate.permissions, prepared.previous.installation
     if wanted is None:  # Python has the rights of the user
         return before is not None and before.kind != "python"

@@ -22,7 +22,7 @@ from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
 
 if TYPE_CHECKING:
-    from kaa.frontends.command_line import CommandLine
+    from kaa.frontends.command_line import CommandLineOptions
     from kaa.frontends.interactive.engine import Engine
     from kaa.shell.safety import SandboxFlags
 
@@ -51,7 +51,7 @@ class TerminalOptions(NamedTuple):
     fullscreen: bool
     choose_session: bool
     sandbox: "Callable[[], SandboxFlags]"
-    command_line: "Callable[[], CommandLine]"
+    command_line: "Callable[[], CommandLineOptions]"
     worktree: str = ""
 
 

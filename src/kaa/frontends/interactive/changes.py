@@ -45,10 +45,10 @@ class ChangesView:
             return
         summary = Notice(view, "\n".join([*table(files), *changes.gaps]))
         hint = "Up and Down scroll, / searches, p and n go from file to file, q closes"
-        self._read([summary, *(FileChange(view, file) for file in files)], hint)
+        self._read([summary, *(FileChangeView(view, file) for file in files)], hint)
 
 
-class FileChange(Piece):
+class FileChangeView(Piece):
     """The change of one file."""
 
     is_prompt = True

@@ -18,11 +18,11 @@ import msgspec
 from kaa.core.messages import UserMessage
 from kaa.ext.asking import confirm
 from kaa.ext.invocation import invocation_in
-from kaa.frontends.command_line import CommandLine, UsageError
+from kaa.frontends.command_line import CommandLineOptions, UsageError
 from kaa.frontends.delivery import deliver
 from kaa.frontends.interactive.attachments import with_mentioned
 from kaa.frontends.interactive.core_thread import Post
-from kaa.frontends.interactive.reporter import EngineListener, QuestionPresenter, Reporter
+from kaa.frontends.interactive.reporter import ConversationReporter, EngineListener, QuestionPresenter
 from kaa.frontends.interactive.transcript.preload import preload
 from kaa.host.log import LOG
 from kaa.shell.attachments import compose
@@ -61,7 +61,7 @@ class Engine:
 
     def __init__(
         self,
-        command_line: CommandLine,
+        command_line: CommandLineOptions,
         opened: LocalWorkspace | UnopenedWorkspace,
         reopen: Callable[[], LocalWorkspace | UnopenedWorkspace],
         post: Post,
@@ -77,7 +77,7 @@ class Engine:
         self._host = Host(options, Home.of(os.environ), os.environ, self._notify, self, self)
         self._workspace = self._adopted(opened)
         self._hosted: HostedConversation | None = None
-        self._reporter: Reporter | None = None
+        self._reporter: ConversationReporter | None = None
         self._server: LiveServer | None = None
 
     async def serve(self, audience: EngineListener, respondent: QuestionPresenter) -> None:
@@ -148,7 +148,7 @@ class Engine:
             self._hosted = await self._host.switch(before, options, self.workspace)
         if reporter is not None:
             await reporter.close()
-        self._reporter = Reporter(self._hosted.conversation, self._audience, self._post)
+        self._reporter = ConversationReporter(self._hosted.conversation, self._audience, self._post)
         self._hosted.work.subscribe(self._reporter.refresh_status)
         await self._hosted.begin()
         if is_first_start and (explained := self._hosted.conversation.approvals.explained):

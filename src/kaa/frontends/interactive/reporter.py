@@ -85,7 +85,7 @@ class QuestionPresenter(Protocol):
         ...
 
 
-class Reporter:
+class ConversationReporter:
     """Of one conversation, until `close`.
 
     Args:

@@ -14,7 +14,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.frontends.exit_codes import ExitCode
-from kaa.frontends.lab.results import Attempt, Key, Outcome
+from kaa.frontends.lab.results import Attempt, Outcome, RunKey
 from kaa.frontends.lab.scene import Confinement, Scene, Verdict, scene
 from kaa.frontends.lab.tasks import Task
 from kaa.host.private_file import PrivateFile, PrivateFileError
@@ -115,7 +115,7 @@ class Course(msgspec.Struct, frozen=True):
     home: Home
 
 
-async def run_attempt(key: Key, task: Task, settings: Mapping[str, Json], course: Course, trace: Path) -> Attempt:
+async def run_attempt(key: RunKey, task: Task, settings: Mapping[str, Json], course: Course, trace: Path) -> Attempt:
     """Run kaa on a task and check what it did.
 
     Args:
@@ -195,7 +195,7 @@ async def _end(process: asyncio.subprocess.Process) -> int:
     return await process.wait()
 
 
-def _attempt(key: Key, tally: Tally, outcome: Outcome, verdict: Verdict, code: int, seconds: float) -> Attempt:
+def _attempt(key: RunKey, tally: Tally, outcome: Outcome, verdict: Verdict, code: int, seconds: float) -> Attempt:
     return Attempt(
         key,
         outcome,

@@ -20,7 +20,7 @@ class ResultsError(Exception):
     """A folder of results cannot be used; the message says which, why, and what to do."""
 
 
-class Key(msgspec.Struct, frozen=True):
+class RunKey(msgspec.Struct, frozen=True):
     """Which run of which task, with which settings."""
 
     variant: str
@@ -44,7 +44,7 @@ class Attempt(msgspec.Struct, rename="camel", frozen=True):
         notes: what the measures of kaa reported, and how often.
     """
 
-    key: Key
+    key: RunKey
     outcome: Outcome
     reward: float
     reason: str
@@ -84,10 +84,10 @@ class Definition(msgspec.Struct, rename="camel", frozen=True):
     variants: dict[str, dict[str, Json]]
     repeats: int
 
-    def runs(self) -> list[Key]:
+    def runs(self) -> list[RunKey]:
         """All runs, so that every beginning of them has a bit of everything."""
         return [
-            Key(variant, task, number)
+            RunKey(variant, task, number)
             for number in range(1, self.repeats + 1)
             for task in self.tasks
             for variant in self.variants
@@ -179,7 +179,7 @@ class Results:
         Raises:
             ResultsError: they cannot be read.
         """
-        found: dict[Key, Attempt] = {}
+        found: dict[RunKey, Attempt] = {}
         try:
             lines = self._lines.read_bytes().split(b"\n") if self._lines.exists() else [b""]
         except OSError as error:
@@ -206,7 +206,7 @@ class Results:
         finally:
             os.close(descriptor)
 
-    def trace(self, key: Key, *, fresh: bool = False) -> Path:
+    def trace(self, key: RunKey, *, fresh: bool = False) -> Path:
         """The folder with the events and the session of a run; with `fresh`, an empty one."""
         folder = self.path / "traces" / key.variant / key.task / str(key.number)
         if fresh:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 
 from kaa.frontends.lab.attempt import Course, run_attempt
-from kaa.frontends.lab.results import Attempt, Definition, Key, Results
+from kaa.frontends.lab.results import Attempt, Definition, Results, RunKey
 from kaa.frontends.lab.tasks import Task
 
 Report = Callable[[str], None]
@@ -51,7 +51,7 @@ async def run_missing(
         raise errors.exceptions[0] from None  # the others ended because of it
 
 
-def _taken(waiting: Iterator[tuple[int, Key]]) -> Iterator[tuple[int, Key]]:
+def _taken(waiting: Iterator[tuple[int, RunKey]]) -> Iterator[tuple[int, RunKey]]:
     """What this worker takes, one after another; all take from the same."""
     yield from waiting
 

@@ -49,7 +49,7 @@ class Metadata(msgspec.Struct, frozen=True):
     needs: tuple[str, ...] = ()
 
 
-class Agent(msgspec.Struct, frozen=True):
+class AgentLimits(msgspec.Struct, frozen=True):
     """The limits of the agent."""
 
     timeout_sec: Seconds | None = None
@@ -79,7 +79,7 @@ class TaskFile(msgspec.Struct, frozen=True):
     """task.toml."""
 
     metadata: Metadata = Metadata()
-    agent: Agent = Agent()
+    agent: AgentLimits = AgentLimits()
     verifier: Verifier = Verifier()
     solution: Solution = Solution()
     environment: Environment = Environment()

@@ -25,7 +25,7 @@ from kaa.frontends.interactive.plain import PlainMainView
 from kaa.frontends.interactive.questions import QuestionDialogs
 from kaa.frontends.interactive.shortcuts import Shortcuts, double_clear
 from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
-from kaa.frontends.live.client import Connection, decoded
+from kaa.frontends.live.client import SessionConnection, decoded
 from kaa.frontends.live.errors import LiveError
 from kaa.frontends.live.wire import (
     AnswerQuestion,
@@ -56,7 +56,7 @@ _READ_BYTES = 256 * 1024
 _LONG_SECONDS = 10.0
 
 
-def attach(connection: Connection, home: Home, *, plain: bool) -> int:
+def attach(connection: SessionConnection, home: Home, *, plain: bool) -> int:
     """Show the conversation until the user leaves it or it ends. Returns the exit code.
 
     Args:
@@ -107,7 +107,7 @@ class Attached:
         farewell: the last words.
     """
 
-    def __init__(self, main_view: MainView, connection: Connection, past: Past) -> None:
+    def __init__(self, main_view: MainView, connection: SessionConnection, past: Past) -> None:
         self._view = main_view
         self._sock, self._unread = connection.hand_over()
         self._number = past.number

@@ -32,7 +32,7 @@ _READ_BYTES = 65536
 ToldT = TypeVar("ToldT")
 
 
-class Connection:
+class SessionConnection:
     """A connection to the kaa that has a session open.
 
     Args:
@@ -61,7 +61,7 @@ class Connection:
     @classmethod
     def to(
         cls, home: Home, session: Path, pid: int, seconds: float = ANSWER_SECONDS, until_it_listens: float = 0
-    ) -> "Connection":
+    ) -> "SessionConnection":
         """Connect to the process that has a session open.
 
         Args:
@@ -91,7 +91,7 @@ class Connection:
             sock.close()
             raise
 
-    def __enter__(self) -> "Connection":
+    def __enter__(self) -> "SessionConnection":
         return self
 
     def __exit__(

@@ -15,7 +15,7 @@ from kaa.ext.agents import AgentError
 from kaa.ext.invocation import invocation_in
 from kaa.ext.questions import UnfitAnswerError
 from kaa.frontends.failures import FORESEEN, error_text
-from kaa.frontends.interactive.reporter import Additions, Reporter
+from kaa.frontends.interactive.reporter import Additions, ConversationReporter
 from kaa.frontends.json_text import encoded
 from kaa.frontends.live.questions import SharedQuestions
 from kaa.frontends.live.wire import (
@@ -54,7 +54,7 @@ _MOST_QUEUED = 100
 _UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 
 
-class RequestError(Exception):
+class ClientRequestError(Exception):
     """A request cannot be carried out; the message is for the client."""
 
 
@@ -124,7 +124,7 @@ class ConnectedClient:
         self._questions = questions
         self._reader = reader
         self._writer = writer
-        self._reporter: Reporter | None = None
+        self._reporter: ConversationReporter | None = None
         self._at_work: set[asyncio.Task[None]] = set()
 
     def tell(self, told: AnyTold) -> None:
@@ -182,7 +182,7 @@ class ConnectedClient:
                 self._follow(request)
             else:
                 self.tell(Done(request.number, await self._carry_out(request)))
-        except (RequestError, AgentError, UnfitAnswerError, *FORESEEN) as error:
+        except (ClientRequestError, AgentError, UnfitAnswerError, *FORESEEN) as error:
             self.tell(Refused(str(error), request.number))
         except Exception as error:  # noqa: BLE001 isolation boundary: a bug in one request must not end the others
             self.tell(Refused(error_text(error), request.number))
@@ -190,17 +190,19 @@ class ConnectedClient:
     def _follow(self, request: Follow) -> None:
         """From now on the client is told everything. Nothing happens between its past and that."""
         if self.follows:
-            raise RequestError("this client follows already")
+            raise ClientRequestError("this client follows already")
         self.follows = True
         self.tell(self._served.recent.past(request.number))
         for asked in self._questions.waiting:
             self.tell(asked)
-        self._reporter = Reporter(self._served.hosted.conversation, _Listener(self.tell), lambda told: told())
+        self._reporter = ConversationReporter(
+            self._served.hosted.conversation, _Listener(self.tell), lambda told: told()
+        )
 
     async def _carry_out(self, request: Say | Stop | TakeBack | End | TellAgent | StopAgent | AnswerQuestion) -> str:
         hosted = self._served.hosted
         if not hosted.is_open:
-            raise RequestError("the conversation has ended")
+            raise ClientRequestError("the conversation has ended")
         match request:
             case Say(text=text, follow_up=follow_up):
                 return await self._say(text, follow_up=follow_up)
@@ -213,7 +215,7 @@ class ConnectedClient:
                 return "" if message is None else message.said.text
             case End():
                 if self._end is None:
-                    raise RequestError("it has a terminal: leave it there")
+                    raise ClientRequestError("it has a terminal: leave it there")
                 self._end()
                 return "the process ends"
             case TellAgent(agent=agent, text=text):
@@ -229,11 +231,11 @@ class ConnectedClient:
     async def _say(self, text: str, *, follow_up: bool) -> str:
         work, conversation = self._served.hosted.work, self._served.hosted.conversation
         if not text.strip():
-            raise RequestError("the message is empty")
+            raise ClientRequestError("the message is empty")
         if invocation_in(text) is not None:
             return await self._run_command(text)
         if sum(map(len, conversation.queued)) >= _MOST_QUEUED:
-            raise RequestError(f"{_MOST_QUEUED} messages wait already")
+            raise ClientRequestError(f"{_MOST_QUEUED} messages wait already")
         if work.is_busy:
             await work.say(user_message(text), follow_up=follow_up)
             return "the model gets it when it would stop" if follow_up else "the model gets it after its present calls"
@@ -243,13 +245,15 @@ class ConnectedClient:
     async def _run_command(self, text: str) -> str:
         match await self._served.hosted.work.command(text):
             case CommandNotRun(text=said):
-                raise RequestError(why_not_here(text) or said)
+                raise ClientRequestError(why_not_here(text) or said)
             case CommandReply(text=said, refused=True):
-                raise RequestError(said)
+                raise ClientRequestError(said)
             case CommandReply(text=said):
                 return said
             case SessionToOpen():
-                raise RequestError("an attached terminal stays with its session: open another one with kaa --session")
+                raise ClientRequestError(
+                    "an attached terminal stays with its session: open another one with kaa --session"
+                )
             case _:
                 return ""
 

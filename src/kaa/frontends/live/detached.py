@@ -15,7 +15,7 @@ import msgspec
 
 from kaa.core.events import Event, MessageEnd
 from kaa.core.messages import UserMessage, user_message
-from kaa.frontends.command_line import CommandLine
+from kaa.frontends.command_line import CommandLineOptions
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.failures import FORESEEN
 from kaa.frontends.interruption import run_to_exit_code
@@ -42,7 +42,7 @@ _KIND = "detached"
 
 
 def main(
-    command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspace, handed_over: HandedOver | None
+    command_line: CommandLineOptions, workspace: LocalWorkspace | UnopenedWorkspace, handed_over: HandedOver | None
 ) -> int:
     """Run the conversation. Returns the exit code.
 
@@ -57,7 +57,7 @@ def main(
     return run_to_exit_code(_run(command_line, workspace, handed_over), (signal.SIGINT, signal.SIGTERM))
 
 
-async def _run(command_line: CommandLine, workspace: LocalWorkspace, handed_over: HandedOver | None) -> int:
+async def _run(command_line: CommandLineOptions, workspace: LocalWorkspace, handed_over: HandedOver | None) -> int:
     home = Home.of(os.environ)
     questions = SharedQuestions()
     server = LiveServer(home, questions, has_terminal=False)
@@ -86,7 +86,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, handed_over
 
 
 async def _open(
-    command_line: CommandLine, host: Host, workspace: LocalWorkspace, handed_over: HandedOver | None
+    command_line: CommandLineOptions, host: Host, workspace: LocalWorkspace, handed_over: HandedOver | None
 ) -> tuple[list[UserMessage], HostedConversation]:
     async def permit(_path: str) -> bool:
         return True  # the command line names the file

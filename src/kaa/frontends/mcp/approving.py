@@ -17,8 +17,8 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.here import server_named
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.describing import described, described_code
-from kaa.shell.mcp.manifests import Manifests
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.manifests import ServerManifests
+from kaa.shell.mcp.place import ServerPlace
 from kaa.shell.mcp.starting import code_to_admit
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.tui.sanitize import sanitize
@@ -61,7 +61,7 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     if code and code != accepted:
         question = f"Start MCP server {server.name} with this code?"
         return _asked(parsed, "\n".join(lines), question, lambda: approvals.accept_code(server, place.project, code))
-    manifest = Manifests(home).read(server)
+    manifest = ServerManifests(home).read(server)
     changes = {} if manifest is None else approvals.changes(server, manifest)
     if manifest is None or not changes:
         yours = f"{server.name} is configured in {server.source.file}, which is yours, and needs no approval."
@@ -73,16 +73,16 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     return _asked(parsed, text, f"Use the changed tools of {server.name}?", lambda: approvals.accept(server, manifest))
 
 
-def _code_of(server: ConfiguredServer, place: Place) -> Mapping[str, str]:
+def _code_of(server: ConfiguredServer, place: ServerPlace) -> Mapping[str, str]:
     try:
         return code_to_admit(server, place) if server.entry.command else {}
     except (VariableError, UnknownCodeError) as error:
         raise CodeError(f"MCP server {server.name} cannot be approved: {error}") from error
 
 
-def _place(project: str, home: Home) -> Place:
+def _place(project: str, home: Home) -> ServerPlace:
     options = sandbox_options(home, SandboxFlags(), project)
-    return Place(home, os.environ, project, lambda: options)
+    return ServerPlace(home, os.environ, project, lambda: options)
 
 
 def _asked(parsed: argparse.Namespace, text: str, question: str, approve: Callable[[], None]) -> int:

@@ -27,7 +27,7 @@ from kaa.ext.questions import (
 from kaa.frontends.person import answer_for_program
 from kaa.frontends.rpc.dialogs import labelled_answers, question_text
 from kaa.mcp.questions import ElicitAnswer, FormRequest
-from kaa.mcp.served_calls import Caller
+from kaa.mcp.served_calls import ToolCaller
 from kaa.tui.sanitize import sanitize
 
 AnswerT = TypeVar("AnswerT")
@@ -44,10 +44,10 @@ class ElicitingAsker:
 
     def __init__(self, *, person_answers: bool = False) -> None:
         self._person_answers = person_answers
-        self._callers: dict[str | None, Caller] = {}
+        self._callers: dict[str | None, ToolCaller] = {}
 
     @contextmanager
-    def answering(self, conversation: str, caller: Caller) -> Iterator[None]:
+    def answering(self, conversation: str, caller: ToolCaller) -> Iterator[None]:
         """Within this, questions of a conversation go to `caller`."""
         self._callers[conversation] = caller
         try:

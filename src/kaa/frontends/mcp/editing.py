@@ -26,7 +26,7 @@ from kaa.shell.mcp.config.dialects import translated
 from kaa.shell.mcp.config.entry import Transport
 from kaa.shell.mcp.config.file import ServerArgumentsError, ServerFileError, add_server, remove_server, server_in
 from kaa.shell.mcp.config.here import configured_here
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.manifests import ServerManifests
 from kaa.shell.mcp.server_data import remove_data
 from kaa.tui.sanitize import sanitize
 
@@ -222,7 +222,7 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
         option = ", which --project edits" if sources and sources[0].scope == "project" else ""
         where = f". It is in {sources[0].file}{option}" if sources else ": kaa mcp list shows those there are"
         raise ServerArgumentsError(f"{error}{where}") from error
-    Manifests(home).forget(path, parsed.name)
+    ServerManifests(home).forget(path, parsed.name)
     approvals, may_have_login = Approvals(home), False
     try:
         may_have_login = removed is not None and bool(removed.entry.url) and approvals.is_approved(removed)

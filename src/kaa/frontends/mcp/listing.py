@@ -13,7 +13,7 @@ from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.here import server_named
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.manifests import ServerManifests
 from kaa.tui.sanitize import sanitize
 
 
@@ -39,7 +39,7 @@ def run_list(parsed: argparse.Namespace, home: Home) -> int:
         UnknownServerError: no server has the name that was given.
     """
     found = asyncio.run(configured(parsed, home))
-    approvals, manifests = Approvals(home), Manifests(home)
+    approvals, manifests = Approvals(home), ServerManifests(home)
     for server in [server_named(parsed.name, found)] if parsed.name else found.servers:
         state = _state(server, approvals, manifests)
         if parsed.json:
@@ -54,7 +54,7 @@ def run_list(parsed: argparse.Namespace, home: Home) -> int:
     return ExitCode.DONE
 
 
-def _state(server: ConfiguredServer, approvals: Approvals, manifests: Manifests) -> str:
+def _state(server: ConfiguredServer, approvals: Approvals, manifests: ServerManifests) -> str:
     if not server.entry.enabled:
         return "disabled"
     if not approvals.is_approved(server):

@@ -18,7 +18,7 @@ from kaa.host.log import LOG
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.file import ServerFileError, entries_in
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.manifests import ServerManifests
 from kaa.shell.mcp.server import Server
 from kaa.shell.mcp.server_data import remove_data
 from kaa.shell.mcp.servers import ServerMaker, Unlisted
@@ -90,7 +90,7 @@ def _remove_if_gone(server: ConfiguredServer, home: Home, root: str) -> None:
         return
     if is_gone:
         remove_data(home, server, (root,))
-        Manifests(home).forget(file, server.name)
+        ServerManifests(home).forget(file, server.name)
 
 
 async def _list(unlisted: Unlisted, home: Home) -> int:

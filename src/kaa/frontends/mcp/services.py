@@ -17,7 +17,7 @@ from kaa.mcp import codes
 from kaa.mcp.contents import CallResult, ImagePart, Part, TextPart
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import ToolHints, ToolInfo
-from kaa.mcp.served_calls import Caller
+from kaa.mcp.served_calls import ToolCaller
 from kaa.shell.conversation import Conversation
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, NewSession, ResumeSession
@@ -50,7 +50,7 @@ class ToolService:
             for tool in self._conversation.tools
         )
 
-    async def call(self, tool: str, arguments: dict[str, Json], caller: Caller) -> CallResult:
+    async def call(self, tool: str, arguments: dict[str, Json], caller: ToolCaller) -> CallResult:
         """See `Service`."""
         if tool not in self._conversation.active_tools:  # others can be called, too, and hidden ones without a question
             raise _unknown_tool(tool)
@@ -111,7 +111,7 @@ class AgentService:
             ),
         )
 
-    async def call(self, tool: str, arguments: dict[str, Json], caller: Caller) -> CallResult:
+    async def call(self, tool: str, arguments: dict[str, Json], caller: ToolCaller) -> CallResult:
         """See `Service`."""
         if tool != "kaa":
             raise _unknown_tool(tool)
@@ -121,7 +121,7 @@ class AgentService:
         except (msgspec.ValidationError, *FORESEEN) as error:
             return CallResult((TextPart(str(error)),), failed=True)
 
-    async def _do(self, task: _Task, caller: Caller) -> CallResult:
+    async def _do(self, task: _Task, caller: ToolCaller) -> CallResult:
         if not task.prompt.strip():
             return _failure("the prompt is empty: give kaa a task")
         if (command := invocation_in(task.prompt)) is not None:

@@ -8,7 +8,7 @@ import msgspec
 
 from kaa import __version__
 from kaa.builtin.tools import REQUEST_TOOL
-from kaa.frontends.command_line import CommandLine
+from kaa.frontends.command_line import CommandLineOptions
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.interruption import run_to_exit_code
@@ -30,7 +30,7 @@ from kaa.workspace.local import LocalWorkspace
 _NEED_A_MODEL = ("agent",)
 
 
-def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspace, *, as_agent: bool) -> int:
+def main(command_line: CommandLineOptions, workspace: LocalWorkspace | UnopenedWorkspace, *, as_agent: bool) -> int:
     """Serve until the client closes the input. Returns the exit code.
 
     Args:
@@ -47,7 +47,7 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspac
     return run_to_exit_code(_run(command_line, workspace, as_agent=as_agent))
 
 
-async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent: bool) -> int:
+async def _run(command_line: CommandLineOptions, workspace: LocalWorkspace, *, as_agent: bool) -> int:
     output = sys.stdout.fileno()  # of the process: what code prints goes elsewhere below
     asker = ElicitingAsker(person_answers=command_line.person_answers)
     notices = _Notices()

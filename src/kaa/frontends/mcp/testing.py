@@ -12,7 +12,7 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.mcp.telling import configured, tell
-from kaa.mcp.manifest import Manifest
+from kaa.mcp.manifest import ServerManifest
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.here import server_named
 from kaa.shell.mcp.following import LINES, followed
@@ -75,7 +75,7 @@ async def _test(parsed: argparse.Namespace, project: str, home: Home) -> int:
     return ExitCode.FAILED if failed else ExitCode.DONE
 
 
-def _show(name: str, manifest: Manifest, seconds: float) -> None:
+def _show(name: str, manifest: ServerManifest, seconds: float) -> None:
     who = " ".join(filter(None, (manifest.server.title or manifest.server.name, manifest.server.version)))
     kinds = (("tool", manifest.tools), ("prompt", manifest.prompts), ("resource", manifest.resources))
     counts = ", ".join(counted(len(found), kind) for kind, found in kinds)

@@ -23,7 +23,7 @@ from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.home import Home
 from kaa.shell.plugins.dependencies import dependants, unmet
-from kaa.shell.plugins.resolution import Preparation, prepared_with_dependencies
+from kaa.shell.plugins.resolution import ResolvedPlugin, prepared_with_dependencies
 from kaa.shell.plugins.store import PluginStore
 from kaa.tui.sanitize import one_line
 
@@ -73,7 +73,7 @@ def _install(parsed: argparse.Namespace, home: Home) -> int:
 
 
 def _installed(
-    store: PluginStore, preparation: Preparation, given: Sequence[str], word: str, *, is_agreed: bool
+    store: PluginStore, preparation: ResolvedPlugin, given: Sequence[str], word: str, *, is_agreed: bool
 ) -> ExitCode:
     wanted = preparation.wanted
     values_of = {one.plugin.name: dict(one.record.values) for one in preparation.plugins}
@@ -127,7 +127,7 @@ def _update(parsed: argparse.Namespace, home: Home) -> int:
     return ExitCode.FAILED if ExitCode.FAILED in codes else max(codes)
 
 
-def _updated(store: PluginStore, preparation: Preparation, name: str, *, is_agreed: bool) -> ExitCode:
+def _updated(store: PluginStore, preparation: ResolvedPlugin, name: str, *, is_agreed: bool) -> ExitCode:
     if preparation.wanted.plugin.name != name:
         raise InstallationError(
             f"it is called {preparation.wanted.plugin.name} now: install that with kaa plugin install"

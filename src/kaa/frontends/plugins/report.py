@@ -9,12 +9,12 @@ import msgspec
 
 from kaa.builtin.amounts import counted
 from kaa.builtin.columns import aligned
-from kaa.components.plugins.folder import Directory
+from kaa.components.plugins.folder import PluginDirectory
 from kaa.components.plugins.manifest import Plugin, PluginFile
 from kaa.components.plugins.variables import PluginFolders, environment_for
 from kaa.core.messages import Json
 from kaa.host.paths import is_below
-from kaa.shell.mcp.config.dialects import FieldError
+from kaa.shell.mcp.config.dialects import ConfigFieldError
 from kaa.shell.mcp.config.entry import ConfiguredServer, Source
 from kaa.shell.mcp.config.reading import server_of
 from kaa.shell.mcp.config.variables import variables_in
@@ -22,7 +22,7 @@ from kaa.shell.mcp.describing import address_warning, login_details, variables_s
 from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.plugins.obstacles import obstacles
 from kaa.shell.plugins.records import InstalledPlugin
-from kaa.shell.plugins.resolution import Preparation
+from kaa.shell.plugins.resolution import ResolvedPlugin
 from kaa.shell.plugins.store import PreparedPlugin
 from kaa.shell.plugins.use import has, plugin_hooks, servers_of
 from kaa.shell.trust.configuration import ConfigurationFile
@@ -43,7 +43,7 @@ _FOLDERS = PluginFolders(_ROOT, _DATA, _PROJECT)
 _HOMES = ("~", "${userHome}", "${HOME}", "${env:HOME}")
 
 
-def report_lines(preparation: Preparation) -> list[str]:
+def report_lines(preparation: ResolvedPlugin) -> list[str]:
     """What will be installed: the plugin that the user wants, those that it needs, and what is not right with these."""
     lines = preview_lines(preparation.wanted)
     for one in preparation.needed:
@@ -69,7 +69,7 @@ def preview_lines(prepared: PreparedPlugin) -> list[str]:
         lines += _changes(prepared.previous.plugin, plugin)
         lines += _changed_files(prepared)
     lines += part_lines(plugin)
-    if found := obstacles(plugin, Directory(prepared.staged), os.environ):
+    if found := obstacles(plugin, PluginDirectory(prepared.staged), os.environ):
         lines += ["  problems on this machine:", *(f"    {one}" for one in found)]
     return lines
 
@@ -165,7 +165,7 @@ def _servers(plugin: Plugin) -> Iterator[tuple[str, str]]:
     for name, fields in found.entries.items():
         try:
             server = server_of(name, fields, Source("", "plugin"), found.dialect)
-        except (FieldError, ValueError) as error:  # which those of msgspec are
+        except (ConfigFieldError, ValueError) as error:  # which those of msgspec are
             yield name, f"not used: {error}"
         else:
             yield name, _rights(server, given)
@@ -241,7 +241,7 @@ def _changed_files(prepared: PreparedPlugin) -> Iterator[str]:
     """What changes in the files that stay, in lines."""
     if prepared.previous is None or prepared.replaced is None:
         return
-    before, now = Directory(prepared.replaced), Directory(prepared.staged)
+    before, now = PluginDirectory(prepared.replaced), PluginDirectory(prepared.staged)
     changed = {path for path in now.files("") if _differ(prepared.replaced / path, prepared.staged / path)}
     had = {(kind, one.path) for kind, files in _texts_of_plugin(prepared.previous.plugin) for one in files}
     texts = {

@@ -12,7 +12,7 @@ import msgspec
 
 from kaa.ext.invocation import invocation_in
 from kaa.ext.questions import UnfitAnswerError
-from kaa.frontends.command_line import CommandLine
+from kaa.frontends.command_line import CommandLineOptions
 from kaa.frontends.event_json import extension_error
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.failures import FORESEEN, error_text
@@ -22,7 +22,7 @@ from kaa.frontends.rpc import commands as rpc
 from kaa.frontends.rpc.commands import DIALOG_RESPONSE, AnyCommand
 from kaa.frontends.rpc.dialogs import DialogResponse, Dialogs
 from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
-from kaa.frontends.rpc.session import RpcError, RpcSession, notice
+from kaa.frontends.rpc.session import RpcCommandError, RpcSession, notice
 from kaa.host.prints import prints_on_stderr
 from kaa.llm.unicode_text import clean_json
 from kaa.shell.home import Home
@@ -50,7 +50,7 @@ class _Head(msgspec.Struct, frozen=True):
     id: str | int | None = None
 
 
-def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspace) -> int:
+def main(command_line: CommandLineOptions, workspace: LocalWorkspace | UnopenedWorkspace) -> int:
     """Run rpc mode. Returns the exit code."""
     if isinstance(workspace, UnopenedWorkspace):
         sys.stderr.write(f"kaa: {workspace.reason}\n")
@@ -61,7 +61,7 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspac
     return run_to_exit_code(_run(command_line, workspace))
 
 
-async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
+async def _run(command_line: CommandLineOptions, workspace: LocalWorkspace) -> int:
     gone = asyncio.Event()
     running = asyncio.current_task()
     assert running is not None
@@ -85,7 +85,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
         hosted = await host.open(options, workspace)
         return RpcSession(host, hosted, options, workspace, send)
 
-    client = Client(send, dialogs)
+    client = ClientConnection(send, dialogs)
     try:
         with prints_on_stderr():
             await client.serve(open_session, gone)
@@ -101,7 +101,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
     return ExitCode.DONE
 
 
-class Client:
+class ClientConnection:
     """Reads what the client sends, and answers.
 
     Args:
@@ -195,7 +195,7 @@ class Client:
             else:
                 async with self._in_order:
                     data = await session.carry_out(command, accept)
-        except (RpcError, UnfitAnswerError, *FORESEEN) as error:
+        except (RpcCommandError, UnfitAnswerError, *FORESEEN) as error:
             self._respond(head.type, head.id, error=str(error))
         except asyncio.CancelledError:
             self._respond(head.type, head.id, error="stopped: kaa ends")

@@ -38,7 +38,7 @@ Send = Callable[[object], None]
 Accept = Callable[[object], None]
 
 
-class RpcError(Exception):
+class RpcCommandError(Exception):
     """A command cannot be carried out; the message is for the client."""
 
 
@@ -96,7 +96,7 @@ class RpcSession:
             accept: sends the response of a prompt that begins a run, before the first event of the run.
 
         Raises:
-            RpcError: it cannot be carried out.
+            RpcCommandError: it cannot be carried out.
             Exception: as the conversation says.
         """
         match command:
@@ -147,13 +147,13 @@ class RpcSession:
         self._unsent = ()
         if invocation_in(message) is not None:
             if not isinstance(command, rpc.Prompt):
-                raise RpcError("slash commands cannot be queued: send them with prompt")
+                raise RpcCommandError("slash commands cannot be queued: send them with prompt")
             return await self._accepted(self._run_command(command.message), accept, len(self._beginning))
         follow_up = isinstance(command, rpc.FollowUp)
         if self._hosted.work.is_busy:
             if isinstance(command, rpc.Prompt):
                 if command.streaming_behavior is None:
-                    raise RpcError(
+                    raise RpcCommandError(
                         "the agent is working: set streamingBehavior to steer or followUp to queue the message"
                     )
                 follow_up = command.streaming_behavior == "followUp"
@@ -181,7 +181,7 @@ class RpcSession:
             try:
                 await work
                 begin("handled")
-            except (RpcError, *FORESEEN) as error:
+            except (RpcCommandError, *FORESEEN) as error:
                 if begun.done():
                     self._send(notice(str(error), "error", conversation=self._hosted.id))
                 else:
@@ -215,9 +215,9 @@ class RpcSession:
         outcome: SubmitOutcome = await self._hosted.work.command(text)
         match outcome:
             case CommandNotRun(text=said):
-                raise RpcError(why_not_here(text) or said)
+                raise RpcCommandError(why_not_here(text) or said)
             case CommandReply(text=said, refused=True):
-                raise RpcError(said)
+                raise RpcCommandError(said)
             case CommandReply(text=said):
                 if said:
                     self._send({"type": "command_reply", "text": said})
@@ -250,7 +250,7 @@ class RpcSession:
             case rpc.GetEntries(since=since):
                 entries = entries_after(conversation.entries(), since)
                 if entries is None:
-                    raise RpcError(f"Entry not found: {since}")
+                    raise RpcCommandError(f"Entry not found: {since}")
                 return {"entries": entries, "leafId": conversation.leaf_id}
             case rpc.GetTree():
                 return {"tree": entry_tree(conversation.entries()), "leafId": conversation.leaf_id}
@@ -275,9 +275,9 @@ class RpcSession:
                 case rpc.StopAgent(agent_id=agent_id):
                     agents.stop(agent_id)
                 case _:
-                    raise RpcError(f"Unknown command: {type(command).__name__}")
+                    raise RpcCommandError(f"Unknown command: {type(command).__name__}")
         except AgentError as error:
-            raise RpcError(str(error)) from error
+            raise RpcCommandError(str(error)) from error
         return None
 
     def _command(self, command: Command) -> dict[str, object]:
@@ -356,7 +356,7 @@ class RpcSession:
         match command:
             case rpc.SetModel(provider=provider, model_id=model_id):
                 if not any((one.provider, one.id) == (provider, model_id) for one in models.available()):
-                    raise RpcError(f"Model not found: {provider}/{model_id}. get_available_models lists them")
+                    raise RpcCommandError(f"Model not found: {provider}/{model_id}. get_available_models lists them")
                 return _model((await models.choose(f"{provider}/{model_id}")).model)
             case rpc.CycleModel():
                 scoped = bool(models.scoped())
@@ -404,16 +404,16 @@ class RpcSession:
         for message in said:  # what was queued meanwhile
             self._begin_run(self._run(message, follow_up=False))
         if end.aborted:
-            raise RpcError("the compaction was stopped")
+            raise RpcCommandError("the compaction was stopped")
         if end.error is not None:
-            raise RpcError(end.error)
+            raise RpcCommandError(end.error)
         return self._events.compacted(end)
 
     async def _export(self, path: str | None) -> dict[str, str]:
         try:
             exported = await self._conversation.exporting.export(ExportRequest(path, "html"))
         except ExportError as error:
-            raise RpcError(str(error)) from error
+            raise RpcCommandError(str(error)) from error
         return {"path": str(exported.path)}
 
     def _adjust(
@@ -445,19 +445,19 @@ class RpcSession:
             case rpc.Fork(entry_id=entry_id):
                 message = self._conversation.navigation.message_at(entry_id)
                 if message is None:
-                    raise RpcError("fork needs the entry of a message: get_fork_messages lists them")
+                    raise RpcCommandError("fork needs the entry of a message: get_fork_messages lists them")
                 text = {"text": message.text}
                 choice = ForkSession(self._path(), entry_id)
             case rpc.Clone():
                 if self._conversation.leaf_id is None:
-                    raise RpcError("the session is empty, so there is nothing to clone: send a prompt first")
+                    raise RpcCommandError("the session is empty, so there is nothing to clone: send a prompt first")
                 choice = CloneSession(self._path())
         await self._go_to(choice)
         return {**text, "cancelled": False}
 
     def _path(self) -> str:
         if self._conversation.session_path is None:
-            raise RpcError("this session is not kept, so it cannot be copied")
+            raise RpcCommandError("this session is not kept, so it cannot be copied")
         return self._conversation.session_path
 
     async def _go_to(self, choice: SessionChoice) -> None:

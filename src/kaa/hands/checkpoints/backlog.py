@@ -11,11 +11,11 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 
-from kaa.hands.checkpoints.manifest import Manifest
+from kaa.hands.checkpoints.manifest import StateManifest
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import ScanRules, covers_name
 from kaa.hands.checkpoints.states import State, is_known, is_unchanged, look, unread_state
-from kaa.hands.checkpoints.unread import UNREAD, Portion, Spending, Unread, is_older
+from kaa.hands.checkpoints.unread import UNREAD, Portion, SpentPortion, Unread, is_older
 
 # Between which somebody else may ask for something.
 NAMES_AT_ONCE = 100
@@ -43,7 +43,7 @@ class Backlog:
     def __init__(
         self,
         roots: Roots,
-        manifest: Manifest,
+        manifest: StateManifest,
         rules: ScanRules,
         keep: Callable[[bytes], None],
         listen: Callable[[], None],
@@ -58,7 +58,7 @@ class Backlog:
         self._listen = listen
         self._happened = happened
         self._incomplete = incomplete
-        self._spending = Spending(first)
+        self._spending = SpentPortion(first)
         self._found = Unread()
         self._made = Unread()
         self._since = 0  # when the first look began: Unix time in nanoseconds
@@ -83,7 +83,7 @@ class Backlog:
 
     def begin_again(self, portion: Portion) -> None:
         """A later look begins, which reads so much of what was made since."""
-        self._spending = Spending(portion)
+        self._spending = SpentPortion(portion)
         self._on_demand = 0
 
     def choose(self, directory: str, entries: Mapping[str, "os.DirEntry[str]"], noted: set[str]) -> Iterator[str]:
@@ -130,7 +130,7 @@ class Backlog:
             portion: how much.
             max_bytes: of all that is known, above which nothing is read that was there before; 0: none.
         """
-        spending = Spending(portion)
+        spending = SpentPortion(portion)
         for directory in self._made.directories():
             yield from self._read_in(self._made, directory, spending)
         for directory in self._found.directories():
@@ -141,7 +141,7 @@ class Backlog:
     def read_made(self) -> Iterator[tuple[str, set[str]]]:
         """Read all that was made since. Gives the names, by directory, that have changed and are to be looked at."""
         for directory in self._made.directories():
-            for _ in self._read_in(self._made, directory, Spending(Portion())):
+            for _ in self._read_in(self._made, directory, SpentPortion(Portion())):
                 pass
             changed = set(self._made.names(directory))
             if changed and not self._is_closed(directory):
@@ -264,7 +264,7 @@ class Backlog:
         self,
         unread: Unread,
         directory: str,
-        spending: Spending,
+        spending: SpentPortion,
         see: Callable[[int, str, str], object] | None = None,
     ) -> Iterator[None]:
         """Read the files in a directory, as far as the portion goes."""
@@ -289,7 +289,7 @@ class Backlog:
                     bytes_before = self._manifest.bytes
                     yield
 
-    def _count(self, spending: Spending, path: str, known: State | None) -> None:
+    def _count(self, spending: SpentPortion, path: str, known: State | None) -> None:
         """Count a file that was looked at. `known`: what was known of it before."""
         state = self._manifest.get(path)
         if state is None or state is known:

@@ -7,7 +7,7 @@ from kaa.hands.checkpoints.states import Row, State
 from kaa.hands.wire import WireError
 
 
-class Manifest:
+class StateManifest:
     """The last known states, and what changed since they were asked for.
 
     Attributes:

@@ -46,7 +46,7 @@ class State(NamedTuple):
         return (self.digest, self.mode) == (other.digest, other.mode)
 
 
-class Seen(NamedTuple):
+class SeenState(NamedTuple):
     """A state, and the content if it had to be read.
 
     Attributes:
@@ -63,7 +63,7 @@ def digest_of(content: bytes) -> str:
     return blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def look(directory: int, name: str, known: State | None = None, max_bytes: int = MAX_FILE_BYTES) -> Seen:
+def look(directory: int, name: str, known: State | None = None, max_bytes: int = MAX_FILE_BYTES) -> SeenState:
     """What a name in an open directory stands for; a symlink stands for itself.
 
     A file that its owner has closed gets the right to be read meanwhile. The state has the mode without that.
@@ -82,26 +82,26 @@ def look(directory: int, name: str, known: State | None = None, max_bytes: int =
                 if open_again(held, directory):
                     return _look(directory, name, known, max_bytes)
         except (FileNotFoundError, NotADirectoryError):
-            return Seen(None)
+            return SeenState(None)
         except OSError:  # one name that the system does not let us look at says nothing of the others
             pass
-    return Seen(State("other"))
+    return SeenState(State("other"))
 
 
-def _look(directory: int, name: str, known: State | None, max_bytes: int) -> Seen:
+def _look(directory: int, name: str, known: State | None, max_bytes: int) -> SeenState:
     status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     kind = stat.S_IFMT(status.st_mode)
     if kind == stat.S_IFDIR:
-        return Seen(State("directory", "", stat.S_IMODE(status.st_mode), 0, f"{status.st_ino:x}"))
+        return SeenState(State("directory", "", stat.S_IMODE(status.st_mode), 0, f"{status.st_ino:x}"))
     if known is not None and is_known(status, known):
-        return Seen(known)
+        return SeenState(known)
     if kind == stat.S_IFLNK:
         target = os.fsencode(os.readlink(name, dir_fd=directory))
-        return Seen(State("symlink", digest_of(target), 0, len(target), _fresh_stamp(status)), target)
+        return SeenState(State("symlink", digest_of(target), 0, len(target), _fresh_stamp(status)), target)
     if kind != stat.S_IFREG:
-        return Seen(State("special", "", stat.S_IMODE(status.st_mode), 0, _stamp(status)))
+        return SeenState(State("special", "", stat.S_IMODE(status.st_mode), 0, _stamp(status)))
     if status.st_size > max_bytes:
-        return Seen(_other(status))
+        return SeenState(_other(status))
     return _read(directory, name, max_bytes)
 
 
@@ -129,32 +129,32 @@ def unread_state(directory: int, name: str) -> State | None:
     return State("unread", "", stat.S_IMODE(status.st_mode), status.st_size, _fresh_stamp(status))
 
 
-def _read(directory: int, name: str, max_bytes: int) -> Seen:
+def _read(directory: int, name: str, max_bytes: int) -> SeenState:
     """A regular file, unless it was exchanged meanwhile."""
     with contextlib.ExitStack() as held:
         try:
             descriptor, was_closed = _open(held, name, directory)
         except FileNotFoundError:
-            return Seen(None)
+            return SeenState(None)
         except OSError:  # not for us, or no file any more
             descriptor, was_closed = None, False
         if descriptor is None:
-            return Seen(_other(os.stat(name, dir_fd=directory, follow_symlinks=False)))
+            return SeenState(_other(os.stat(name, dir_fd=directory, follow_symlinks=False)))
         status = os.fstat(descriptor)
         try:
             if not stat.S_ISREG(status.st_mode):
-                return Seen(_other(status))
+                return SeenState(_other(status))
             content = os.read(descriptor, min(status.st_size, max_bytes) + 1)
             while len(content) <= max_bytes and (piece := os.read(descriptor, max_bytes + 1 - len(content))):
                 content += piece
         except OSError:
-            return Seen(_other(status))
+            return SeenState(_other(status))
     if len(content) > max_bytes:
-        return Seen(_other(status))
+        return SeenState(_other(status))
     mode = stat.S_IMODE(status.st_mode)
     if was_closed:
-        return Seen(State("file", digest_of(content), mode & ~stat.S_IRUSR, len(content)), content, was_closed)
-    return Seen(State("file", digest_of(content), mode, len(content), _fresh_stamp(status)), content)
+        return SeenState(State("file", digest_of(content), mode & ~stat.S_IRUSR, len(content)), content, was_closed)
+    return SeenState(State("file", digest_of(content), mode, len(content), _fresh_stamp(status)), content)
 
 
 def _open(held: contextlib.ExitStack, name: str, directory: int) -> tuple[int | None, bool]:

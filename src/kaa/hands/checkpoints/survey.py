@@ -4,20 +4,20 @@ import os
 import stat
 from typing import NamedTuple
 
-from kaa.hands.checkpoints.manifest import Manifest
+from kaa.hands.checkpoints.manifest import StateManifest
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import ScanRules, covers_name, reads_ignore_file
 from kaa.hands.checkpoints.states import State, is_known, look
 
 
-class Extent(NamedTuple):
+class FilesToRead(NamedTuple):
     """Files, and their bytes in all."""
 
     files: int
     bytes: int
 
 
-def survey(roots: Roots, rules: ScanRules, known: Manifest) -> Extent:
+def survey(roots: Roots, rules: ScanRules, known: StateManifest) -> FilesToRead:
     """The files that would have to be read.
 
     Args:
@@ -54,7 +54,7 @@ def survey(roots: Roots, rules: ScanRules, known: Manifest) -> Extent:
                     if status.st_size <= limit:
                         files += 1
                         size += status.st_size
-    return Extent(files, size)
+    return FilesToRead(files, size)
 
 
 def _was_read(status: os.stat_result, known: State | None) -> bool:

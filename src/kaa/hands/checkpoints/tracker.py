@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kaa.hands.checkpoints.backlog import BYTES_AT_ONCE, NAMES_AT_ONCE, Backlog, join
-from kaa.hands.checkpoints.manifest import Manifest
+from kaa.hands.checkpoints.manifest import StateManifest
 from kaa.hands.checkpoints.roots import Nearby, Roots
 from kaa.hands.checkpoints.rules import ScanLimits, ScanRules, covers_name, covers_path, reads_ignore_file
 from kaa.hands.checkpoints.states import Row, State, is_known, is_unchanged, look
-from kaa.hands.checkpoints.survey import Extent, survey
+from kaa.hands.checkpoints.survey import FilesToRead, survey
 from kaa.hands.checkpoints.unread import EVERYTHING, Portion
 from kaa.hands.inotify import Inotify, WatchLimitError
 
@@ -49,7 +49,7 @@ class Tracker:
         self.roots = roots
         self.inotify = inotify
         self._keep = keep
-        self._manifest = Manifest()
+        self._manifest = StateManifest()
         self._limits = limits
         self._rules = ScanRules(limits)
         self._entered: dict[str, int | None] = {}  # directories that are covered, and their watches
@@ -104,7 +104,7 @@ class Tracker:
         """What was read since the last time of files that changes told before have as `unread`: path, state."""
         return self._manifest.take_completed()
 
-    def extent(self) -> Extent:
+    def extent(self) -> FilesToRead:
         """What is still to be read before everything is known."""
         return survey(self.roots, ScanRules(self._limits), self._manifest)
 

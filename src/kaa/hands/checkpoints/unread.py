@@ -25,7 +25,7 @@ class Portion(NamedTuple):
 EVERYTHING = Portion()
 
 
-class Spending:
+class SpentPortion:
     """What has been read of a portion.
 
     Args:

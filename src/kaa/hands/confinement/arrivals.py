@@ -34,7 +34,7 @@ _TICK_NS = 50_000_000  # two changes within one tick of the kernel's clock leave
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Seen(NamedTuple):
+class HostEntry(NamedTuple):
     """Something of the host: a path relative to a directory, and which file it is."""
 
     name: str
@@ -43,7 +43,7 @@ class Seen(NamedTuple):
     is_link: bool = False
 
 
-class Source(Protocol):
+class HostDirectory(Protocol):
     """A directory of the host, and what of it is shown.
 
     Attributes:
@@ -55,11 +55,11 @@ class Source(Protocol):
         """See above."""
         ...
 
-    def wanted(self) -> dict[str, Seen] | None:
+    def wanted(self) -> dict[str, HostEntry] | None:
         """What is to be shown; None if nothing has changed."""
         ...
 
-    def open(self, seen: Seen) -> int:
+    def open(self, seen: HostEntry) -> int:
         """A descriptor without rights of what was seen.
 
         Raises:
@@ -77,14 +77,14 @@ class Arrivals:
         built: what is shown already, from the start.
     """
 
-    def __init__(self, source: Source, targets: Iterable[str], built: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(self, source: HostDirectory, targets: Iterable[str], built: Mapping[str, tuple[int, int]]) -> None:
         self._source = source
         self._targets = [_Target(path) for path in targets]
         self._shown: dict[str, tuple[int, int]] = dict(built)
 
     @property
     def hidden(self) -> Sequence[str]:
-        """See `Source`."""
+        """See `HostDirectory`."""
         return self._source.hidden
 
     def catch_up(self) -> bool:
@@ -112,7 +112,7 @@ class Arrivals:
         for target in self._targets:
             target.close()
 
-    def _show(self, seen: Seen) -> None:
+    def _show(self, seen: HostEntry) -> None:
         handle = self._source.open(seen)
         try:
             if _identity(os.fstat(handle)) != seen.identity:
@@ -214,10 +214,10 @@ class TemporaryFiles:
         self._directory = directory
         self._scanned = float("-inf")
         self._times: dict[str, int] = {}
-        self._last: list[Seen] = []
+        self._last: list[HostEntry] = []
 
-    def wanted(self) -> dict[str, Seen] | None:
-        """See `Source.wanted`."""
+    def wanted(self) -> dict[str, HostEntry] | None:
+        """See `HostDirectory.wanted`."""
         now = time.monotonic()
         if now - self._scanned < _RESCAN_SECONDS and all(map(self._is_unchanged, self._times)) and self._still_open():
             return None
@@ -227,8 +227,11 @@ class TemporaryFiles:
         self._last = found[:_MAX_FILES]
         return {seen.name: seen for seen in self._last}
 
-    def open(self, seen: Seen) -> int:
-        """See `Source.open`. The file is judged again, since the directories on the way may have been exchanged."""
+    def open(self, seen: HostEntry) -> int:
+        """See `HostDirectory.open`.
+
+        The file is judged again, since the directories on the way may have been exchanged.
+        """
         with _parent(self._directory, seen.name) as parent:
             handle = os.open(os.path.basename(seen.name), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         if self._is_open_to_all(os.fstat(handle)):
@@ -254,7 +257,7 @@ class TemporaryFiles:
         except OSError:
             return False
 
-    def _scan(self) -> Iterator[Seen]:
+    def _scan(self) -> Iterator[HostEntry]:
         ahead, left = [""], _MAX_ENTRIES
         while ahead and left > 0:
             directory = ahead.pop(0)
@@ -276,7 +279,7 @@ class TemporaryFiles:
                     if is_below_any(os.path.join(self._path, name), self._excluded):
                         continue
                     if is_file:
-                        yield Seen(name, _identity(status), status.st_mtime_ns)
+                        yield HostEntry(name, _identity(status), status.st_mtime_ns)
                     else:
                         ahead.append(name)
 
@@ -324,11 +327,11 @@ class HomeEntries:
 
     @property
     def hidden(self) -> Sequence[str]:
-        """See `Source`: `~/.docker -> dk` makes `~/dk/config.json` a secret."""
+        """See `HostDirectory`: `~/.docker -> dk` makes `~/dk/config.json` a secret."""
         return self._behind_links
 
-    def wanted(self) -> dict[str, Seen] | None:
-        """See `Source.wanted`."""
+    def wanted(self) -> dict[str, HostEntry] | None:
+        """See `HostDirectory.wanted`."""
         status = os.fstat(self._directory)
         if status.st_mtime_ns == self._time:
             return None
@@ -339,16 +342,16 @@ class HomeEntries:
         self._behind_links = tuple(pattern for name in links for pattern in self._secrets_behind(name))
         return found
 
-    def open(self, seen: Seen) -> int:
-        """See `Source.open`."""
+    def open(self, seen: HostEntry) -> int:
+        """See `HostDirectory.open`."""
         return os.open(seen.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._directory)
 
-    def _scan(self, hidden_links: list[str]) -> Iterator[Seen]:
+    def _scan(self, hidden_links: list[str]) -> Iterator[HostEntry]:
         for entry in os.scandir(self._directory):
             with contextlib.suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if self._may_be_seen(entry.name, status):
-                    yield Seen(entry.name, _identity(status), status.st_mtime_ns, stat.S_ISLNK(status.st_mode))
+                    yield HostEntry(entry.name, _identity(status), status.st_mtime_ns, stat.S_ISLNK(status.st_mode))
                 elif stat.S_ISLNK(status.st_mode):
                     hidden_links.append(entry.name)
 

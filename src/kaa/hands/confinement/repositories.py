@@ -38,7 +38,7 @@ class Repository(NamedTuple):
     proof: str = ""
 
 
-class Worktree(NamedTuple):
+class LinkedWorktree(NamedTuple):
     """What a repository keeps of one of its worktrees.
 
     Attributes:
@@ -78,13 +78,13 @@ def git_directories(root: str) -> tuple[str, ...]:
     return _repository(entry).directories if os.path.lexists(entry) else ()
 
 
-def worktrees(git_directory: str) -> Iterator[Worktree]:
+def worktrees(git_directory: str) -> Iterator[LinkedWorktree]:
     """The worktrees of a repository and of its submodules."""
     modules = _git_directories(os.path.join(git_directory, "modules"), _MODULE_DEPTH)
     for directory in (git_directory, *modules):
         for kept in _subdirectories(os.path.join(directory, "worktrees")):
             if entry := worktree_entry(kept):
-                yield Worktree(kept, entry)
+                yield LinkedWorktree(kept, entry)
 
 
 def worktree_entry(directory: str) -> str:

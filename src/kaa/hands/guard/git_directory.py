@@ -84,7 +84,7 @@ def has_part_of_bare(names: Iterable[str]) -> bool:
     return not {"head", "commondir", "objects", "refs"}.isdisjoint(map(str.casefold, names))
 
 
-class Found(NamedTuple):
+class GitDirectoryContent(NamedTuple):
     """What is in a directory of a git directory.
 
     Attributes:
@@ -102,7 +102,7 @@ class _Seen(NamedTuple):
     """What was found in a directory that nobody has changed since."""
 
     identity: tuple[int, int, int]
-    found: Found
+    found: GitDirectoryContent
 
 
 class Walk:
@@ -139,7 +139,7 @@ class Walk:
         """Whether a directory was there when everything was accepted."""
         return path in self._known
 
-    def note(self, path: str, directory: int, status: os.stat_result, found: Found) -> None:
+    def note(self, path: str, directory: int, status: os.stat_result, found: GitDirectoryContent) -> None:
         """Note what was found in a directory.
 
         Args:
@@ -152,7 +152,7 @@ class Walk:
         if time.time_ns() - status.st_ctime_ns > _SETTLED_NS and self._keeps_time(directory, status.st_dev):
             self._seen[path] = _Seen(_identity(status), found)
 
-    def unchanged(self, path: str, top: int, inner: str) -> Found | None:
+    def unchanged(self, path: str, top: int, inner: str) -> GitDirectoryContent | None:
         """What was found in a directory the last time, if it is as it was; None if nobody knows.
 
         A command cannot set the time at which a directory was changed last: by adding, exchanging or
@@ -291,7 +291,7 @@ class LinkSearch:
             self._walk.note(path, directory, status, found)
             return found.below
 
-    def _add(self, place: GitDirectory, found: "Found") -> None:
+    def _add(self, place: GitDirectory, found: "GitDirectoryContent") -> None:
         for name, link in found.links:
             self._items.setdefault(place.inside(name), link)
 
@@ -333,7 +333,7 @@ def _nothing(name: str) -> bool:
     return False
 
 
-def read_links(place: GitDirectory) -> "Found":
+def read_links(place: GitDirectory) -> "GitDirectoryContent":
     """What is in one directory.
 
     Raises:
@@ -354,7 +354,7 @@ def read_links(place: GitDirectory) -> "Found":
     except OSError as error:
         if error.errno not in NOTHING_THERE:
             raise
-    return Found(tuple(links), tuple(sorted(below)), looks_bare(names))
+    return GitDirectoryContent(tuple(links), tuple(sorted(below)), looks_bare(names))
 
 
 def _link(place: GitDirectory, name: str) -> GuardedItem:

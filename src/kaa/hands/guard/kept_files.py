@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from kaa.hands.guard.items import MAX_SAVED_BYTES, GuardedItem, encoded
-from kaa.hands.guard.quarantine import GuardFinding
+from kaa.hands.guard.quarantine import QuarantineReport
 from kaa.hands.guard.subjects import Subject
 
 _MAX_FILES = 64  # at a time; of more, the oldest are let go
@@ -33,7 +33,7 @@ class _KeptFile:
         grew: when that was read.
     """
 
-    def __init__(self, subject: Subject, finding: GuardFinding, inode: tuple[int, int], content: bytes) -> None:
+    def __init__(self, subject: Subject, finding: QuarantineReport, inode: tuple[int, int], content: bytes) -> None:
         self.subject = subject
         self.finding = finding
         self.path = os.path.join(finding.kept_as, finding.below).rstrip("/")
@@ -101,7 +101,7 @@ class KeptFiles:
         return bool(self._versions)
 
     def add(
-        self, subject: Subject, finding: GuardFinding, identity: tuple[int, int, int] | None, content: bytes | None
+        self, subject: Subject, finding: QuarantineReport, identity: tuple[int, int, int] | None, content: bytes | None
     ) -> None:
         """Look at a file from now on that was moved away; at nothing else.
 
@@ -126,11 +126,11 @@ class KeptFiles:
                 files.appendleft(file)
         self._files = [file for file in files if self._look_at(file)]
 
-    def take(self) -> Sequence[GuardFinding]:
+    def take(self) -> Sequence[QuarantineReport]:
         """Return the versions since the last time to tell, as far as they fit into an answer."""
         return tuple(self._taken())
 
-    def _taken(self) -> Iterator[GuardFinding]:
+    def _taken(self) -> Iterator[QuarantineReport]:
         room = _MAX_CONTENT
         while self._versions:
             file, item = self._versions[0]

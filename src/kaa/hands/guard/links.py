@@ -70,10 +70,10 @@ class LedTo(NamedTuple):
     """What a link leads to."""
 
     subject: Subject
-    link: "Link"
+    link: "GuardedLink"
 
 
-class Link(NamedTuple):
+class GuardedLink(NamedTuple):
     """A link that protects what it leads to.
 
     Attributes:
@@ -86,7 +86,7 @@ class Link(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_to_it: Link) -> Iterator[LedTo]:
+def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_to_it: GuardedLink) -> Iterator[LedTo]:
     """What links at and below a protected name lead to, as far as commands can write it, with the links on the way.
 
     `sub/.envrc -> ../conf/envrc`, `.husky/pre-commit -> ../scripts/check` and `.claude/skills -> ../ai/skills` count.
@@ -114,7 +114,7 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
         for place in _executed_on_way(link, subject.path, may_be_text=may_be_text):
             for root in roots:
                 if (below := _below(place, root)) is not None:
-                    yield LedTo(below, Link(shown, (*around, *(path.split("/") if path else ()))))
+                    yield LedTo(below, GuardedLink(shown, (*around, *(path.split("/") if path else ()))))
 
 
 def _is_obeyed_by_git(path: str) -> bool:

@@ -30,7 +30,7 @@ class MountedError(Exception):
     """A mount keeps the name where it is."""
 
 
-class GuardFinding(NamedTuple):
+class QuarantineReport(NamedTuple):
     """What was done about something.
 
     Attributes:
@@ -56,8 +56,8 @@ class FindingLog:
     """Findings that were not told yet, and their rate. Threads share it."""
 
     def __init__(self) -> None:
-        self._findings: list[GuardFinding] = []
-        self._counted: list[GuardFinding] = []  # those with content
+        self._findings: list[QuarantineReport] = []
+        self._counted: list[QuarantineReport] = []  # those with content
         self._room = _MAX_CONTENT
         self._count = 0  # since the last `forget_flood`, as the next one
         self._repeats = False
@@ -82,7 +82,7 @@ class FindingLog:
             self._repeats = False
             self._times = {name: times for name, times in self._times.items() if times[-1] > oldest}
 
-    def add(self, finding: GuardFinding, *, appeared: str = "") -> None:
+    def add(self, finding: QuarantineReport, *, appeared: str = "") -> None:
         """Note a finding; of many, only the number. What is to be told already is not told twice.
 
         Args:
@@ -108,7 +108,7 @@ class FindingLog:
                 times.append(time.monotonic())
                 self._repeats |= len(times) == _REPEATED_FINDINGS and times[-1] - times[0] < _REPEATED_SECONDS
 
-    def take(self) -> tuple[list[GuardFinding], list[GuardFinding], int]:
+    def take(self) -> tuple[list[QuarantineReport], list[QuarantineReport], int]:
         """The findings since the last time to tell, those to save only, and how many more there were than told."""
         with self._changing:
             taken = self._findings, self._counted, self._more

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, is_below, reach_below
-from kaa.hands.confinement.repositories import Worktree, has_head
+from kaa.hands.confinement.repositories import LinkedWorktree, has_head
 from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
 from kaa.hands.git_names import is_data, is_info, is_state
@@ -191,7 +191,7 @@ def lost_of_worktrees(git: str, before: Items, items: Items) -> Iterator[str]:
             kept = os.path.join(git, place)
             led = before.get(f"{place}/gitdir")
             entry = os.path.join(kept, os.fsdecode(((led and led.content) or b"").rstrip()))
-            if Worktree(kept, entry).leads_back:
+            if LinkedWorktree(kept, entry).leads_back:
                 yield path
 
 

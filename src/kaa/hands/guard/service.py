@@ -59,7 +59,7 @@ def serve(
     missing = (path for path in policy.executed if not os.path.lexists(path))
     named = (*named_paths(gits, roots, settings.home), *missing)
     elsewhere = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, roots))
-    progress = Progress(connection)
+    progress = ProgressReporter(connection)
     guard = Guard(
         roots,
         policy.git_writable,
@@ -85,7 +85,7 @@ def serve(
             signs.close()
 
 
-class Progress:
+class ProgressReporter:
     """Tells the brain where the guard is if something takes long: the brain waits for a while only, and says where.
 
     Args:
@@ -166,7 +166,7 @@ def _serve(
     guard: Guard,
     inotify: Inotify | None,
     signs: Signs | None,
-    progress: Progress,
+    progress: ProgressReporter,
 ) -> None:
     poll, poll_at_rest = select.poll(), select.poll()
     poll.register(connection, select.POLLIN)

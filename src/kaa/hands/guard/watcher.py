@@ -24,9 +24,9 @@ from kaa.hands.guard.items import (
 )
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.kept_files import KeptFiles
-from kaa.hands.guard.links import Link, led_to
+from kaa.hands.guard.links import GuardedLink, led_to
 from kaa.hands.guard.moved_away import MovedAway, identity_of
-from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
+from kaa.hands.guard.quarantine import FindingLog, MountedError, QuarantineReport, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY, lost_of_worktrees
 from kaa.hands.guard.subjects import Directory, Inside, Known, Subject
 from kaa.hands.guard.users_files import UsersFiles
@@ -72,7 +72,7 @@ class Guard:
         self.unheld = False
         self._unchecked: dict[str, None] = {}
         self._left_in_place: set[str] = set()  # paths of new directories that are too many
-        self._links_to: dict[Subject, Link] = {}  # of names that only links make guarded ones: which do
+        self._links_to: dict[Subject, GuardedLink] = {}  # of names that only links make guarded ones: which do
         self._expected: list[str] = []
         self._users_files = users_files or UsersFiles(None)
         self._on_look = on_look
@@ -304,7 +304,7 @@ class Guard:
         if kept is not None:
             beside = os.path.join(root.path, kept)
             self._moved.note(beside, identity)
-            finding = GuardFinding(subject.path, beside, PROTECTED_REASON, "protected", *encoded(item), path)
+            finding = QuarantineReport(subject.path, beside, PROTECTED_REASON, "protected", *encoded(item), path)
             self.findings.add(finding, appeared=absolute)
             self.kept_files.add(subject, finding, identity, item and item.content)
 
@@ -336,11 +336,11 @@ class Guard:
             self._act_on(subject, adopt, released)
         except Exception as error:  # noqa: BLE001 - see above
             why = f"it cannot be inspected ({type(error).__name__}: {error}), remove it before you open the project"
-            self.findings.add(GuardFinding(subject.path, "", why, "protected"))
+            self.findings.add(QuarantineReport(subject.path, "", why, "protected"))
 
     def _report_unreadable(self, directory: Directory, why: str) -> None:
         if self.minds:  # else no command has made it so
-            self.findings.add(GuardFinding(directory.absolute, "", why, "protected"))
+            self.findings.add(QuarantineReport(directory.absolute, "", why, "protected"))
 
     def _deal_with_too_many(self, directory: Directory) -> None:
         """Move a directory, or a link to one, away that a command has made, where there are too many."""
@@ -366,7 +366,7 @@ class Guard:
             why += f"; it could not be moved away ({error})"
         if not beside:  # told once
             self._left_in_place.add(absolute)
-        self.findings.add(GuardFinding(absolute, beside, why, "protected"))
+        self.findings.add(QuarantineReport(absolute, beside, why, "protected"))
 
     def _note_unchecked(self, subject: Subject, items: Items) -> None:
         """Note which directory is not checked as a whole, to tell the user."""
@@ -418,7 +418,7 @@ class Guard:
 
     def _follow(self, subject: Subject, items: Items) -> None:
         """Guard what the user's own links at a protected name, or in a git directory, lead to."""
-        for target, link in led_to(subject, items, self._directories.roots, self._links_to.get(subject, Link())):
+        for target, link in led_to(subject, items, self._directories.roots, self._links_to.get(subject, GuardedLink())):
             if self._directories.add_named(target):
                 self._links_to[target] = link
                 self._inspect(target)
@@ -542,7 +542,7 @@ class Guard:
         moved, kept = subject.path if look.is_emptied else absolute, ""
         if item.is_unread and former is not None and former.is_unread:  # perhaps the user's own
             self._baseline.accept(subject, path, item)
-            self.findings.add(GuardFinding(absolute, "", why, kind))
+            self.findings.add(QuarantineReport(absolute, "", why, kind))
             return
         identity = identity_of(absolute)
         with self._reached(look) as directory, reach_below(RootDirectory("", directory), parent) as descriptor:
@@ -581,7 +581,7 @@ class Guard:
         # Commands can write what was moved away: what the user saved meanwhile would be lost with it.
         content = encoded(seen if kept else None)
         below = path if look.is_emptied else ""
-        finding = GuardFinding(moved, kept, why, kind, *content, below)
+        finding = QuarantineReport(moved, kept, why, kind, *content, below)
         self.findings.add(finding, appeared=absolute if is_new else "")
         if kept:
             self.kept_files.add(subject, finding, identity, seen and seen.content)

@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 
 from kaa.core.messages import Json
-from kaa.mcp.connection import Notification, Request
+from kaa.mcp.connection import JsonRpcNotification, JsonRpcRequest
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import ToolInfo
 
@@ -19,7 +19,7 @@ _PRIMITIVES = ("string", "integer", "boolean")
 _DATA = ("default", "const", "enum", "examples")
 
 
-def headers_of(message: Request | Notification, tool: ToolInfo | None) -> Iterator[tuple[str, str]]:
+def headers_of(message: JsonRpcRequest | JsonRpcNotification, tool: ToolInfo | None) -> Iterator[tuple[str, str]]:
     """The headers that repeat what `message` says.
 
     Args:

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 from kaa.core.errors import ProviderError
 from kaa.llm.http.transport import HttpRequest, Transport, origin_of
 from kaa.mcp import messages
-from kaa.mcp.connection import Connection, Message, Request
+from kaa.mcp.connection import JsonRpcRequest, Message, ServerConnection
 from kaa.mcp.errors import McpError, ServerGoneError
 from kaa.mcp.http.exchanges import (
     OK,
@@ -27,7 +27,7 @@ from kaa.mcp.manifest import ToolInfo
 _ENDPOINT_SECONDS = 15.0
 
 
-class SseConnection(Connection):
+class SseConnection(ServerConnection):
     """A connection to a server of the oldest revision.
 
     Args:
@@ -45,7 +45,7 @@ class SseConnection(Connection):
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """See `Connection`: wait until the server names the address for messages.
+        """See `ServerConnection`: wait until the server names the address for messages.
 
         Raises:
             LoginNeededError: it wants a login.
@@ -63,9 +63,9 @@ class SseConnection(Connection):
         self._endpoint = endpoint
 
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         headers = (("content-type", "application/json"), *self._headers)
-        once = isinstance(message, Request) and message.has_effects
+        once = isinstance(message, JsonRpcRequest) and message.has_effects
         request = HttpRequest("POST", self._endpoint, headers, messages.encode(message), once=once)
         async with exchange(self._transport, request) as response:
             check_login(response)
@@ -73,7 +73,7 @@ class SseConnection(Connection):
                 raise McpError(refusal(response, await body_of(response)), status=response.status)
 
     async def close(self) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         self._ended = lambda _: None
         if self._reading is not None:
             self._reading.cancel()

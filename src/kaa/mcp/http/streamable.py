@@ -15,7 +15,15 @@ from kaa.host.tasks import Tasks
 from kaa.llm.http.sse import SseDecoder
 from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 from kaa.mcp import codes, messages
-from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification, Request, RequestId, Response
+from kaa.mcp.connection import (
+    ErrorResponse,
+    JsonRpcNotification,
+    JsonRpcRequest,
+    Message,
+    RequestId,
+    Response,
+    ServerConnection,
+)
 from kaa.mcp.errors import McpError, ServerGoneError
 from kaa.mcp.http.exchanges import (
     NOT_FOUND,
@@ -42,7 +50,7 @@ _RESUME_SECONDS, _MAX_RESUME_SECONDS = 1.0, 60.0
 _LAST_SECONDS = 2.0
 
 
-class HttpConnection(Connection):
+class StreamableHttpConnection(ServerConnection):
     """A connection to a server at an address.
 
     Args:
@@ -58,21 +66,21 @@ class HttpConnection(Connection):
         self._headers: Headers = ()
         self._protocol = ""
         self._session_id = ""
-        self._initialize: Request | None = None
+        self._initialize: JsonRpcRequest | None = None
         self._beginning = asyncio.Lock()
         self._older: SseConnection | None = None
         self._exchanges: dict[RequestId, asyncio.Task[None]] = {}
         self._tasks = Tasks()
 
     async def open(self) -> None:
-        """See `Connection`. The first message connects."""
+        """See `ServerConnection`. The first message connects."""
         self._headers = await self._given()
 
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
-        """See `Connection`. Of a request, what is awaited is the head of the answer."""
+        """See `ServerConnection`. Of a request, what is awaited is the head of the answer."""
         if self._older is not None:
             await self._older.send(message, tool)
-        elif isinstance(message, Request):
+        elif isinstance(message, JsonRpcRequest):
             if message.method == "initialize":
                 self._protocol, self._initialize = "", message
             headers = self._headers_of(message, tool)
@@ -83,21 +91,21 @@ class HttpConnection(Connection):
             await delivered
         else:
             await self._post(message)
-            if isinstance(message, Notification) and message.method == "notifications/initialized":
+            if isinstance(message, JsonRpcNotification) and message.method == "notifications/initialized":
                 _ = self._tasks.begin(self._listen())
 
     def agreed(self, protocol: str) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         self._protocol = protocol
 
     def cancel(self, request: RequestId) -> bool:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         if (task := self._exchanges.pop(request, None)) is not None:
             task.cancel()
         return self._is_modern
 
     async def close(self) -> None:
-        """See `Connection`."""
+        """See `ServerConnection`."""
         await self._tasks.end()
         if self._older is not None:
             await self._older.close()
@@ -120,7 +128,7 @@ class HttpConnection(Connection):
     def _headers_of(self, message: Message, tool: ToolInfo | None = None) -> Headers:
         """What this message's request has besides the common headers."""
         content = ("content-type", "application/json")
-        if self._is_modern and isinstance(message, Request | Notification):
+        if self._is_modern and isinstance(message, JsonRpcRequest | JsonRpcNotification):
             return (content, *headers_of(message, tool))
         return (content,)
 
@@ -134,7 +142,7 @@ class HttpConnection(Connection):
             if is_refusal(response):
                 LOG.debug("mcp: a message was refused: %s", refusal(response, b""))
 
-    async def _request(self, request: Request, headers: Headers, delivered: "asyncio.Future[None]") -> None:
+    async def _request(self, request: JsonRpcRequest, headers: Headers, delivered: "asyncio.Future[None]") -> None:
         """Send a request and receive what comes back. What fails before the answer begins is for `delivered`."""
         problem = "the answer ended without a result. The request may have had effects"
         try:
@@ -151,7 +159,7 @@ class HttpConnection(Connection):
         self._receive(ErrorResponse(request.id, codes.INTERNAL_ERROR, problem))
 
     async def _exchange(
-        self, request: Request, headers: Headers, delivered: "asyncio.Future[None]", *, begins_again: bool = True
+        self, request: JsonRpcRequest, headers: Headers, delivered: "asyncio.Future[None]", *, begins_again: bool = True
     ) -> bool:
         """Whether the request was answered. If the session is over, this begins another, once."""
         session = self._session_id
@@ -179,7 +187,7 @@ class HttpConnection(Connection):
         _done(delivered)
         return True
 
-    async def _refused(self, request: Request, response: HttpResponse) -> ErrorResponse | None:
+    async def _refused(self, request: JsonRpcRequest, response: HttpResponse) -> ErrorResponse | None:
         """The error that a refusal means; None if the server may be of the oldest revision."""
         body = await body_of(response)
         for message in messages_in(body) if kind_of(response) == "application/json" else ():
@@ -189,7 +197,7 @@ class HttpConnection(Connection):
             return None
         return ErrorResponse(request.id, codes.INTERNAL_ERROR, refusal(response, body), status=response.status)
 
-    async def _answered(self, request: Request, response: HttpResponse) -> bool:
+    async def _answered(self, request: JsonRpcRequest, response: HttpResponse) -> bool:
         """Receive the messages of a response; whether the answer to the request is among them."""
         if kind_of(response) != _STREAM:
             return self._take(await body_of(response), request.id)
@@ -260,9 +268,9 @@ class HttpConnection(Connection):
             await self._exchange(self._initialize, self._headers_of(self._initialize), ignored)
             if not self._session_id:
                 raise ServerGoneError("it ended its session, and begins no other")
-            await self.send(Notification("notifications/initialized", {}))
+            await self.send(JsonRpcNotification("notifications/initialized", {}))
 
-    async def _turn_to_sse(self, request: Request) -> None:
+    async def _turn_to_sse(self, request: JsonRpcRequest) -> None:
         """Try the oldest transport; from now on everything goes that way."""
         older = SseConnection(self._url, self._transport, self._given)
         older.use(self._receive, self._ended)

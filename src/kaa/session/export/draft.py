@@ -15,7 +15,7 @@ class SharedFile(msgspec.Struct, frozen=True):
     size: int
 
 
-class Draft(msgspec.Struct, frozen=True):
+class ExportDraft(msgspec.Struct, frozen=True):
     """What would go out, in a folder of its own until it does.
 
     Attributes:

@@ -42,18 +42,18 @@ def open_store(extension: str, scope: StoreScope, session: ConversationSession, 
     """
     match scope:
         case "user":
-            return FileStore(home.extension_data / extension / "user.json")
+            return UserFileStore(home.extension_data / extension / "user.json")
         case "project":
             digest = sha256(os.fsencode(project)).hexdigest()[:16]
             name = f"{folder_name(project)[:_NAME_CHARACTERS].strip('-')}-{digest}.json"
-            return FileStore(home.extension_data / extension / "projects" / name)
+            return UserFileStore(home.extension_data / extension / "projects" / name)
         case "session":
-            return SessionValues(session)
+            return EntryStore(session)
         case _:
             raise StoreError(f"there is no store {scope!r}: use {', '.join(get_args(StoreScope))}")
 
 
-class FileStore:
+class UserFileStore:
     """Data in a file of the user's, which other processes of kaa may change too.
 
     Args:
@@ -110,7 +110,7 @@ class FileStore:
             ) from error
 
 
-class SessionValues:
+class EntryStore:
     """Data in entries of the session: of several for one key the last on the branch counts.
 
     Args:

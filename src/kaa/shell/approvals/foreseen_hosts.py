@@ -15,7 +15,7 @@ from kaa.workspace.network.destinations import Destination, canonical_host
 from kaa.workspace.network.registries import GROUPS
 
 
-class Installer(NamedTuple):
+class InstallerProgram(NamedTuple):
     """A program that downloads packages.
 
     Attributes:
@@ -29,25 +29,25 @@ class Installer(NamedTuple):
 
 # From the documentation of the programs, 2026.
 _INSTALLERS: Final = {
-    "pip": Installer("python", "install download wheel"),
-    "pip3": Installer("python", "install download wheel"),
-    "uv": Installer("python", "add sync lock tool_install pip_install pip_sync pip_compile"),
-    "uvx": Installer("python", ""),
-    "pipx": Installer("python", "install upgrade run inject"),
-    "poetry": Installer("python", "install add update lock"),
-    "pdm": Installer("python", "install add update lock sync"),
-    "pipenv": Installer("python", "install update lock sync"),
-    "npm": Installer("node", "install i ci add update up create outdated audit view"),
-    "pnpm": Installer("node", "install i add update up dlx create"),
-    "yarn": Installer("node", "install add up upgrade dlx create"),
-    "bun": Installer("node", "install i add update create"),
-    "bunx": Installer("node", ""),
-    "cargo": Installer("rust", "install fetch update add search"),
-    "go": Installer("go", "get mod_download mod_tidy"),
-    "gem": Installer("ruby", "install update fetch"),
-    "bundle": Installer("ruby", "install update add"),
-    "composer": Installer("php", "install update require create-project"),
-    "dotnet": Installer("dotnet", "restore add tool_install"),
+    "pip": InstallerProgram("python", "install download wheel"),
+    "pip3": InstallerProgram("python", "install download wheel"),
+    "uv": InstallerProgram("python", "add sync lock tool_install pip_install pip_sync pip_compile"),
+    "uvx": InstallerProgram("python", ""),
+    "pipx": InstallerProgram("python", "install upgrade run inject"),
+    "poetry": InstallerProgram("python", "install add update lock"),
+    "pdm": InstallerProgram("python", "install add update lock sync"),
+    "pipenv": InstallerProgram("python", "install update lock sync"),
+    "npm": InstallerProgram("node", "install i ci add update up create outdated audit view"),
+    "pnpm": InstallerProgram("node", "install i add update up dlx create"),
+    "yarn": InstallerProgram("node", "install add up upgrade dlx create"),
+    "bun": InstallerProgram("node", "install i add update create"),
+    "bunx": InstallerProgram("node", ""),
+    "cargo": InstallerProgram("rust", "install fetch update add search"),
+    "go": InstallerProgram("go", "get mod_download mod_tidy"),
+    "gem": InstallerProgram("ruby", "install update fetch"),
+    "bundle": InstallerProgram("ruby", "install update add"),
+    "composer": InstallerProgram("php", "install update require create-project"),
+    "dotnet": InstallerProgram("dotnet", "restore add tool_install"),
 }
 _OFFLINE = frozenset({"--no-index", "--offline", "--frozen", "--local", "--no-network", "--help", "-h", "--version"})
 _INDEXES = ("-i", "--index-url", "--extra-index-url", "--index", "--default-index", "--registry")
@@ -75,7 +75,7 @@ def foreseen_hosts(program: str, rest: Words) -> tuple[str, ...]:
     return hosts_in(_indexes(words)) or GROUPS[installer.group]
 
 
-def _downloads(installer: Installer, words: Sequence[str]) -> bool:
+def _downloads(installer: InstallerProgram, words: Sequence[str]) -> bool:
     plain = [word for word in words if not word.startswith("-")]
     commands = installer.commands.split()
     return not commands or "_".join(plain[:2]) in commands or (bool(plain) and plain[0] in commands)

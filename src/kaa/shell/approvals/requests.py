@@ -77,7 +77,7 @@ class PermissionRequest(msgspec.Struct, frozen=True):
         return f"Nobody can be asked in this run.{way}"
 
 
-class Granted(msgspec.Struct, frozen=True):
+class GrantedRequest(msgspec.Struct, frozen=True):
     """The user permitted it, or can be asked when the command is called, for the reason."""
 
     command: str = ""
@@ -95,7 +95,7 @@ async def answer_request(
     ask: Ask | None,
     remedy: str,
     forbids: Callable[[JudgedCall], tuple[RuleMatch, Rule] | None],
-) -> Granted | Denied:
+) -> GrantedRequest | Denied:
     """Ask the user for what the model requests, unless it is permitted or never granted.
 
     About a command the user is asked when it is called: until then, files that it runs could be exchanged.
@@ -120,7 +120,7 @@ async def answer_request(
     if sandbox.is_narrowed:
         return Denied(wording.narrowed(lift.text))
     if sandbox.mode == "full-access" or sandbox.permits(lift):
-        return Granted()
+        return GrantedRequest()
     subject = ToolCall(call.id, "bash", {"command": command}) if command else call
     judged = examine(subject, "command" if command else "read", sandbox)
     denial = forbids(judged) if command else None
@@ -132,7 +132,7 @@ async def answer_request(
     if command and (unfit := objection(judged)) is not None:
         return Denied(wording.not_offered(judged.to_type, unfit))
     if command:
-        return Granted(command, request.reason)
+        return GrantedRequest(command, request.reason)
     question = Approval(
         title=lift.text,
         call_id=call.id,
@@ -144,7 +144,7 @@ async def answer_request(
         escalations=(lift,),
         lasting=True,
     )
-    return await ask(judged, question) or Granted()
+    return await ask(judged, question) or GrantedRequest()
 
 
 def question_outside(call: JudgedCall, reason: str) -> Approval:

@@ -26,7 +26,7 @@ from kaa.shell.compaction.summarizing import Summarizer, SummaryError
 from kaa.shell.settings import CompactionSettings
 
 if TYPE_CHECKING:
-    from kaa.shell.compaction.condensing import Condensing, Prepared, Written
+    from kaa.shell.compaction.condensing import Condensing, PreparedCompaction, WrittenSummary
     from kaa.shell.compaction.shortening import ResultShortening
 
 
@@ -182,10 +182,12 @@ class Compacting:
             return False
         return (await self._condense(prepared, reason, "")).error is None
 
-    async def _prepare(self, reason: CompactionReason) -> "Prepared | None":
+    async def _prepare(self, reason: CompactionReason) -> "PreparedCompaction | None":
         return await self._condensing.prepare(self._tokens(), self._budget(), reason)
 
-    async def _condense(self, prepared: "Prepared", reason: CompactionReason, instructions: str) -> CompactionEnd:
+    async def _condense(
+        self, prepared: "PreparedCompaction", reason: CompactionReason, instructions: str
+    ) -> CompactionEnd:
         """Make the compaction, and tell of it."""
         self._agent.emit(CompactionStart(reason))
         try:
@@ -208,7 +210,7 @@ class Compacting:
         return end
 
     def _adopt(
-        self, prepared: "Prepared", entry: Compaction, written: "Written", reason: CompactionReason
+        self, prepared: "PreparedCompaction", entry: Compaction, written: "WrittenSummary", reason: CompactionReason
     ) -> CompactionEnd:
         """Write the entry and go on from it; nothing may come between."""
         self._recorder.note(entry)

@@ -36,7 +36,7 @@ _TRIES = 3
 _MOST_PIECES = 16
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedCompaction(msgspec.Struct, frozen=True):
     """A plan and what it was made from.
 
     Attributes:
@@ -53,7 +53,7 @@ class Prepared(msgspec.Struct, frozen=True):
     budget: WindowShares
 
 
-class Written(msgspec.Struct, frozen=True):
+class WrittenSummary(msgspec.Struct, frozen=True):
     """What stands for what is dropped, by a model or (`from_hook`) an extension."""
 
     prose: str
@@ -78,7 +78,7 @@ class Condensing:
         self._registry = registry
         self._overhead = overhead
 
-    async def prepare(self, tokens: int, budget: WindowShares, reason: CompactionReason) -> Prepared | None:
+    async def prepare(self, tokens: int, budget: WindowShares, reason: CompactionReason) -> PreparedCompaction | None:
         """Decide what goes; None if nothing is to be gained.
 
         Args:
@@ -91,7 +91,7 @@ class Condensing:
         """
         return await asyncio.to_thread(self._prepare, tokens, budget, reason)
 
-    async def write(self, prepared: Prepared, reason: CompactionReason, instructions: str) -> Written:
+    async def write(self, prepared: PreparedCompaction, reason: CompactionReason, instructions: str) -> WrittenSummary:
         """Have the summary written: by an extension if one wants to, or else by a model.
 
         Raises:
@@ -107,7 +107,7 @@ class Condensing:
             raise SummaryError(objection)
         own = await self._registry.session.condense(request)
         if own is not None:
-            return Written(own.text, own.details, from_hook=True)
+            return WrittenSummary(own.text, own.details, from_hook=True)
         for halved in range(_TRIES - 1):
             with suppress(SummaryTooLongError):
                 return await self._ask(prepared, previous, instructions, 2**halved)
@@ -117,7 +117,7 @@ class Condensing:
         """Tell extensions of a compaction that succeeded."""
         await self._registry.session.after_compaction(end)
 
-    async def entry(self, prepared: Prepared, written: Written) -> Compaction:
+    async def entry(self, prepared: PreparedCompaction, written: WrittenSummary) -> Compaction:
         """The entry, with all that is carried over.
 
         Raises:
@@ -125,7 +125,7 @@ class Condensing:
         """
         return await asyncio.to_thread(self._entry, prepared, written, self._registry.session.carried())
 
-    def _prepare(self, tokens: int, budget: WindowShares, reason: CompactionReason) -> Prepared | None:
+    def _prepare(self, tokens: int, budget: WindowShares, reason: CompactionReason) -> PreparedCompaction | None:
         from kaa.session.compaction.plan import plan_compaction  # lazy, as above
         from kaa.session.compaction.steps import read_steps
 
@@ -142,9 +142,11 @@ class Condensing:
             return None
         first = plan.first_kept_entry_id
         end = next((position for position, node in enumerate(path) if node.id == first), len(path))
-        return Prepared(plan, path[:end], tokens, stretch, scaled)
+        return PreparedCompaction(plan, path[:end], tokens, stretch, scaled)
 
-    async def _ask(self, prepared: Prepared, previous: str, instructions: str, smaller: int) -> Written:
+    async def _ask(
+        self, prepared: PreparedCompaction, previous: str, instructions: str, smaller: int
+    ) -> WrittenSummary:
         """Ask a model, in several requests if one would be too long: each takes up the summary of the one before."""
         from kaa.session.compaction import wording  # lazy, as above
         from kaa.session.compaction.budget import piece_tokens
@@ -160,9 +162,9 @@ class Condensing:
             question = wording.summary_request(record, previous, instructions, limit, is_split=is_split)
             answer = await self._summarizer.ask(wording.SYSTEM, question, limit, author)
             previous, model, spent = answer.text, answer.model, spent + Spent(answer.usage)
-        return Written(previous, usage=spent.usage, model=model)
+        return WrittenSummary(previous, usage=spent.usage, model=model)
 
-    def _entry(self, prepared: Prepared, written: Written, texts: Mapping[str, str]) -> Compaction:
+    def _entry(self, prepared: PreparedCompaction, written: WrittenSummary, texts: Mapping[str, str]) -> Compaction:
         from kaa.session.compaction.files import touched_files  # lazy, as above
         from kaa.session.compaction.quoting import shortened
         from kaa.session.compaction.summary import put_together

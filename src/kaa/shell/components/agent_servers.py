@@ -15,7 +15,7 @@ from kaa.core.messages import Json
 from kaa.host.regular_files import beginning_of
 from kaa.shell.components import Place, existing, user_places
 from kaa.shell.home import Home
-from kaa.shell.mcp.config.dialects import Dialect, FieldError
+from kaa.shell.mcp.config.dialects import ConfigFieldError, Dialect
 from kaa.shell.settings import SettingsError, load_user_settings
 
 _MAX_FILES: Final = 200
@@ -63,7 +63,7 @@ def _entries(place: Place, file: Path, data: bytes) -> dict[str, Json]:
     for name, entry in msgspec.json.decode(definition.servers, type=dict[str, dict[str, Json]]).items():
         fields = {field: _value(field, value) for field, value in entry.items()}
         if place.agent == "codex":
-            with suppress(FieldError):  # then the entry is refused with its reason where all are
+            with suppress(ConfigFieldError):  # then the entry is refused with its reason where all are
                 fields = translated_codex(fields)[0]
         found[name] = {"exposure": "deferred", **fields}
     return found

@@ -7,7 +7,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.llm import jsonc
 from kaa.shell.components import Found, FoundFile, Place
-from kaa.shell.components.finding import Tree
+from kaa.shell.components.finding import FileTree
 from kaa.shell.components.part_files import find_parts
 
 _MOST = 200  # in a file
@@ -15,7 +15,7 @@ _MOST = 200  # in a file
 _OWN = frozenset({"build", "plan", "general", "explore", "compaction", "title", "summary"})
 
 
-async def find_agent_settings(tree: Tree, places: Sequence[Place], inside: str | None) -> Found:
+async def find_agent_settings(tree: FileTree, places: Sequence[Place], inside: str | None) -> Found:
     """The agents in some places; the path of each is that of its file with `#NAME`. Arguments as in `find_parts`."""
     found = await find_parts(tree, places, inside, _part, "agents")
     return Found(tuple(one for file in found.files for one in _each(file)), found.notices)

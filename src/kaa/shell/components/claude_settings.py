@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 
 from kaa.builtin.amounts import counted
-from kaa.components.denied_tools import Denials, denials_in
+from kaa.components.denied_tools import DenyRules, denials_in
 from kaa.components.hooks.files import HookFileError, settings_object
 from kaa.components.plugins.json_fields import line_of, mapping_of, texts_of
 from kaa.core.messages import Json
 from kaa.host.regular_files import beginning_of
 from kaa.shell.components import Found, FoundFile, Place
-from kaa.shell.components.finding import Tree
+from kaa.shell.components.finding import FileTree
 from kaa.shell.components.part_files import MAX_BYTES, find_parts
 
 FILE: Final = "~/.claude/settings.json"
@@ -59,7 +59,7 @@ def claude_settings() -> ClaudeSettings:
         return ClaudeSettings()
 
 
-async def find_denials(tree: Tree, places: Sequence[Place], inside: str | None) -> Found:
+async def find_denials(tree: FileTree, places: Sequence[Place], inside: str | None) -> Found:
     """What files in some places forbid; the path of each has `#permissions.deny`. Arguments as in `find_parts`."""
     found = await find_parts(tree, places, inside, _part, "deny rules")
     files: list[FoundFile] = []
@@ -120,7 +120,9 @@ def _is_rule(text: str) -> bool:
     return True
 
 
-def _unused(fields: Mapping[str, Json], permissions: Mapping[str, Json], denials: Denials, file: str) -> Iterator[str]:
+def _unused(
+    fields: Mapping[str, Json], permissions: Mapping[str, Json], denials: DenyRules, file: str
+) -> Iterator[str]:
     if left := denials.left:
         more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
         shown = ", ".join(line_of(text, 80) for text in left[:_MOST_NAMED])

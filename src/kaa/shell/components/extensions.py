@@ -16,7 +16,7 @@ from kaa.ext.places import ExtensionId
 from kaa.shell.components import Found, FoundFile, Place
 from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.known_fields import KnownFields
-from kaa.shell.components.reading import Candidate, Component, components_in
+from kaa.shell.components.reading import Candidate, FoundComponent, components_in
 from kaa.shell.home import Home
 from kaa.shell.settings import Settings
 from kaa.workspace.local import LocalWorkspace
@@ -123,7 +123,7 @@ class ComponentExtensions:
     async def _foreign(
         self,
         root: str,
-        components: Sequence[Component],
+        components: Sequence[FoundComponent],
         hook_files: "_HookFiles",
         notify: Callable[[str], None],
         asker: Asker,
@@ -181,7 +181,7 @@ def _held(found: "HookFile", is_foreign: bool) -> "HookFile":
     return msgspec.structs.replace(found, hooks=tuple(hooks))
 
 
-def _judged(component: Component, foreign: frozenset[str]) -> Component:
+def _judged(component: FoundComponent, foreign: frozenset[str]) -> FoundComponent:
     if component.candidate.file.path not in foreign or not component.has_own_parts:
         return component
     return component._replace(candidate=component.candidate._replace(may_be_of_commands=True))
@@ -281,7 +281,7 @@ async def _language_servers(
 
 
 def _hooks_of_components(
-    components: Sequence[Component],
+    components: Sequence[FoundComponent],
 ) -> "tuple[tuple[HookDefinition, ...], tuple[str, ...]]":
     """The hooks of skills and agents that are used, and what is not used of them."""
     hooks: list[HookDefinition] = []
@@ -320,7 +320,7 @@ def _with_scripts(workspace: Workspace, paths: Sequence[str]) -> Workspace:
     return workspace.with_shown(paths) if isinstance(workspace, LocalWorkspace) else workspace
 
 
-def _command(component: Component) -> "UsableCommand | None":
+def _command(component: FoundComponent) -> "UsableCommand | None":
     if component.state != "used" or isinstance(component.definition, Skill) or (command := component.command) is None:
         return None
     from kaa.builtin.command_files import UsableCommand  # lazy, as above

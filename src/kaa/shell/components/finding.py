@@ -36,7 +36,7 @@ _SUFFIXES = {
 }
 
 
-class Tree(Protocol):
+class FileTree(Protocol):
     """What a search needs of a workspace."""
 
     async def list(self, path: str) -> list[DirEntry]: ...
@@ -47,7 +47,7 @@ class Tree(Protocol):
 
 
 class UserTree:
-    """The user's own files: `Tree`, without a workspace."""
+    """The user's own files: `FileTree`, without a workspace."""
 
     async def list(self, path: str) -> list[DirEntry]:
         with os.scandir(path) as entries:
@@ -77,7 +77,7 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-async def find(tree: Tree, places: Sequence[Place], inside: str | None) -> Found:
+async def find(tree: FileTree, places: Sequence[Place], inside: str | None) -> Found:
     """The files of components in some places, in the order of the places, in each level by level and by name.
 
     Args:
@@ -124,7 +124,7 @@ async def find(tree: Tree, places: Sequence[Place], inside: str | None) -> Found
     return Found(tuple(files), tuple(notices))
 
 
-async def _read(tree: Tree, wanted: Sequence[tuple[Place, FileInfo]], large: list[str]) -> AsyncIterator[FoundFile]:
+async def _read(tree: FileTree, wanted: Sequence[tuple[Place, FileInfo]], large: list[str]) -> AsyncIterator[FoundFile]:
     for begin in range(0, len(wanted), _AT_ONCE):
         some = wanted[begin : begin + _AT_ONCE]
         contents = await tree.read_existing([info.path for _, info in some], MAX_FILE_BYTES + 1)
@@ -137,7 +137,7 @@ async def _read(tree: Tree, wanted: Sequence[tuple[Place, FileInfo]], large: lis
 
 
 async def _candidates(
-    tree: Tree, place: Place, unseen: Callable[[str, Sequence[str]], Awaitable[list[str]]]
+    tree: FileTree, place: Place, unseen: Callable[[str, Sequence[str]], Awaitable[list[str]]]
 ) -> list[FileInfo]:
     """Files that may define a component, level by level; a SKILL.md ends the search below it."""
     found: list[FileInfo] = []
@@ -161,7 +161,7 @@ async def _candidates(
     return found
 
 
-async def _infos(tree: Tree, paths: Sequence[str]) -> list[FileInfo]:
+async def _infos(tree: FileTree, paths: Sequence[str]) -> list[FileInfo]:
     """What is known of those paths that lead to regular files; with these paths."""
     infos = await asyncio.gather(*(_info(tree, path) for path in paths))
     return [
@@ -175,14 +175,14 @@ def _may_have_components(entry: DirEntry) -> bool:
     return entry.kind == "directory" and not entry.name.startswith(".") and entry.name not in _LEFT_OUT
 
 
-async def _entries(tree: Tree, folder: str) -> list[DirEntry]:
+async def _entries(tree: FileTree, folder: str) -> list[DirEntry]:
     try:
         return await tree.list(folder)
     except OSError:
         return []
 
 
-async def _info(tree: Tree, path: str) -> FileInfo | None:
+async def _info(tree: FileTree, path: str) -> FileInfo | None:
     try:
         return await tree.stat(path)
     except OSError:

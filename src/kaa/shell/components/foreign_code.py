@@ -14,7 +14,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.llm import jsonc
 from kaa.shell.components import Place
-from kaa.shell.components.finding import Tree
+from kaa.shell.components.finding import FileTree
 from kaa.shell.components.part_files import find_parts
 from kaa.shell.home import expanded
 from kaa.workspace.protocol import DirEntry
@@ -41,7 +41,7 @@ class _Unused(msgspec.Struct):
 
 
 async def foreign_code(
-    tree: Tree, settings: Sequence[Place], inside: str | None, *, of_user: bool = False
+    tree: FileTree, settings: Sequence[Place], inside: str | None, *, of_user: bool = False
 ) -> tuple[str, ...]:
     """What kaa does not execute, in a sentence for each agent and for each of its settings.
 
@@ -68,7 +68,7 @@ async def foreign_code(
     return tuple(notices)
 
 
-async def _code_in(tree: Tree, folder: str) -> list[str]:
+async def _code_in(tree: FileTree, folder: str) -> list[str]:
     """The programs directly in a folder, and in its folders those that a package begins with."""
     entries = await _entries(tree, folder)
     files = [f"{folder}/{one.name}" for one in entries if one.name.endswith(_ENDINGS) and one.kind != "directory"]
@@ -80,7 +80,7 @@ async def _code_in(tree: Tree, folder: str) -> list[str]:
     return sorted(files)
 
 
-async def _entries(tree: Tree, folder: str) -> list[DirEntry]:
+async def _entries(tree: FileTree, folder: str) -> list[DirEntry]:
     try:
         return await tree.list(folder)
     except OSError:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from kaa.components.hooks.files import hook_file, hooks_part
 from kaa.shell.components import Found, FoundFile, Place
-from kaa.shell.components.finding import Tree
+from kaa.shell.components.finding import FileTree
 from kaa.shell.components.part_files import find_parts
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _SHOWN_CHARACTERS = 4_000
 
 
-async def find_hooks(tree: Tree, places: Sequence[Place], inside: str | None) -> Found:
+async def find_hooks(tree: FileTree, places: Sequence[Place], inside: str | None) -> Found:
     """The files in some places that define hooks. Arguments as in `find_parts`."""
     return await find_parts(tree, places, inside, _part, "hooks")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from kaa.components.frontmatter import Fields, fields_in
+from kaa.components.frontmatter import FrontmatterFields, fields_in
 from kaa.host.log import LOG
 from kaa.host.private_file import PrivateFile, PrivateFileError
 
@@ -21,11 +21,11 @@ class KnownFields:
 
     def __init__(self, folder: Path) -> None:
         self._file = PrivateFile(folder / "component-fields.msgpack")
-        self._kept: dict[bytes, Fields] | None = None
-        self._used: dict[bytes, Fields] = {}
+        self._kept: dict[bytes, FrontmatterFields] | None = None
+        self._used: dict[bytes, FrontmatterFields] = {}
         self._has_new = False
 
-    def __call__(self, head: str) -> Fields:
+    def __call__(self, head: str) -> FrontmatterFields:
         import hashlib  # lazy: most users have no such files
 
         key = hashlib.sha256(head.encode("utf-8", "surrogatepass")).digest()
@@ -49,9 +49,9 @@ class KnownFields:
         except PrivateFileError as error:
             LOG.info("components: the fields of files are not kept: %s", error)
 
-    def _read(self) -> dict[bytes, Fields]:
+    def _read(self) -> dict[bytes, FrontmatterFields]:
         try:
-            return msgspec.msgpack.decode(self._file.read() or b"\x80", type=dict[bytes, Fields])
+            return msgspec.msgpack.decode(self._file.read() or b"\x80", type=dict[bytes, FrontmatterFields])
         except (PrivateFileError, msgspec.DecodeError) as error:
             LOG.info("components: the fields of files are read again: %s", error)
             return {}

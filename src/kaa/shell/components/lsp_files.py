@@ -8,13 +8,13 @@ from kaa.components.plugins.lsp import LanguageServers, claude_servers, opencode
 from kaa.core.messages import Json
 from kaa.llm import jsonc
 from kaa.shell.components import Found, FoundFile, Place
-from kaa.shell.components.finding import Tree
+from kaa.shell.components.finding import FileTree
 from kaa.shell.components.part_files import find_parts
 
 _SHOWN_CHARACTERS = 200
 
 
-async def find_lsp(tree: Tree, places: Sequence[Place], inside: str | None) -> Found:
+async def find_lsp(tree: FileTree, places: Sequence[Place], inside: str | None) -> Found:
     """The files in some places that define language servers. Arguments as in `find_parts`."""
     return await find_parts(tree, places, inside, _part, "language servers")
 

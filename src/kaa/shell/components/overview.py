@@ -28,7 +28,7 @@ from kaa.shell.components.foreign_code import foreign_code
 from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
 from kaa.shell.components.lsp_files import find_lsp
-from kaa.shell.components.reading import Candidate, Component, State, components_in
+from kaa.shell.components.reading import Candidate, FoundComponent, State, components_in
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.reading import configured
@@ -48,7 +48,7 @@ from kaa.shell.trust.verdict import TrustVerdict, judge
 class Overview(NamedTuple):
     """What was found. `notices`: what was left out, in sentences; `unused`: settings of the project, likewise."""
 
-    components: list[Component]
+    components: list[FoundComponent]
     notices: tuple[str, ...]
     unused: tuple[str, ...]
 
@@ -130,7 +130,7 @@ def _of_project(project: ProjectConfiguration, home: Home) -> list[Candidate]:
 # Conversations read instructions, rules and MCP servers elsewhere. Here they are components, for `kaa import`.
 
 
-def _instructions_of(project: ProjectConfiguration, verdict: TrustVerdict) -> Iterator[Component]:
+def _instructions_of(project: ProjectConfiguration, verdict: TrustVerdict) -> Iterator[FoundComponent]:
     """The instructions and rules of a project, of folders above it and in it."""
     for file in (*project.instructions, *project.nested):
         kind: Kind = "rule" if file.rule else "instructions"
@@ -140,7 +140,7 @@ def _instructions_of(project: ProjectConfiguration, verdict: TrustVerdict) -> It
         yield _text(file.path, file.name, kind, file.data, reason, is_of_project=True)
 
 
-def _instructions_of_user(home: Home, wanted: Sequence[ForeignAgent]) -> Iterator[Component]:
+def _instructions_of_user(home: Home, wanted: Sequence[ForeignAgent]) -> Iterator[FoundComponent]:
     """The user's instructions for all projects: kaa's, and those for other agents."""
     own = [str(home.path / name) for name in CONTEXT_NAMES]
     for path in [path for path in own if os.path.isfile(path)][:1]:
@@ -150,7 +150,7 @@ def _instructions_of_user(home: Home, wanted: Sequence[ForeignAgent]) -> Iterato
         yield from _of_user(os.path.expanduser(path), "" if agent in wanted else obstacle)
 
 
-def _servers(home: Home, project: ProjectConfiguration, verdict: TrustVerdict) -> Iterator[Component]:
+def _servers(home: Home, project: ProjectConfiguration, verdict: TrustVerdict) -> Iterator[FoundComponent]:
     """The configured MCP servers: the user's, those of plugins and definitions, and the trusted ones of the project."""
     approvals = Approvals(home)
     for server in configured(home, project.root, server_files(project, verdict)).servers:
@@ -163,15 +163,15 @@ def _servers(home: Home, project: ProjectConfiguration, verdict: TrustVerdict) -
         file = FoundFile(server.source.file, server.name, msgspec.json.encode(server.entry), place, "")
         candidate = Candidate(file, server.source.scope == "project", reason)
         state: State = "not wanted" if reason else "used"
-        yield Component(candidate, server.name, None, state, reason, (runs, *server.ignored))
+        yield FoundComponent(candidate, server.name, None, state, reason, (runs, *server.ignored))
 
 
-def _of_user(path: str, obstacle: str) -> Iterator[Component]:
+def _of_user(path: str, obstacle: str) -> Iterator[FoundComponent]:
     with suppress(OSError):
         yield _text(path, path, "instructions", read_regular(path), obstacle, is_of_project=False)
 
 
-def _text(path: str, name: str, kind: Kind, data: bytes, reason: str, *, is_of_project: bool) -> Component:
+def _text(path: str, name: str, kind: Kind, data: bytes, reason: str, *, is_of_project: bool) -> FoundComponent:
     file = FoundFile(path, name, data, Place(os.path.dirname(path), kind, "kaa"), path)
     state: State = "not wanted" if reason else "used"
-    return Component(Candidate(file, is_of_project, reason), os.path.basename(name), None, state, reason)
+    return FoundComponent(Candidate(file, is_of_project, reason), os.path.basename(name), None, state, reason)

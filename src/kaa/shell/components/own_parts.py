@@ -8,7 +8,7 @@ from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.frontmatter import scoped_hooks
 from kaa.shell.components import FoundFile
 from kaa.shell.components.hook_files import hooks_of, line_of
-from kaa.shell.components.reading import Component
+from kaa.shell.components.reading import FoundComponent
 from kaa.shell.trust.own_in_projects import OwnPart
 
 
@@ -23,7 +23,7 @@ def part_of_hooks(file: FoundFile, root: str) -> OwnPart:
     return OwnPart(file.path, file.data, tuple(_line(hook, root) for hook in hooks), has_rights)
 
 
-def part_of_component(component: Component, root: str) -> OwnPart:
+def part_of_component(component: FoundComponent, root: str) -> OwnPart:
     """The hooks of a skill or an agent, and which calls it grants.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from kaa.shell.components import Found, FoundFile, Place
-from kaa.shell.components.finding import Tree
+from kaa.shell.components.finding import FileTree
 
 MAX_BYTES: Final = 1024 * 1024
 
@@ -15,7 +15,7 @@ PartOf: TypeAlias = Callable[[Place, bytes], bytes | None]
 """The part of a file, None if it has none. Raises ValueError with a reason, as the rest of a sentence."""
 
 
-async def find_parts(tree: Tree, places: Sequence[Place], inside: str | None, part_of: PartOf, what: str) -> Found:
+async def find_parts(tree: FileTree, places: Sequence[Place], inside: str | None, part_of: PartOf, what: str) -> Found:
     """The files in some places that have such a part, each with it alone.
 
     Args:

@@ -71,7 +71,7 @@ class Candidate(NamedTuple):
     may_be_of_commands: bool = False
 
 
-class Component(NamedTuple):
+class FoundComponent(NamedTuple):
     """What a file is.
 
     Attributes:
@@ -171,7 +171,7 @@ class Component(NamedTuple):
 
 def components_in(
     candidates: Iterable[Candidate], excluded: Callable[[Kind], Sequence[str]], read: ReadFields
-) -> list[Component]:
+) -> list[FoundComponent]:
     """What files are. Of those with the same name the first is used; a file that is found twice counts once.
 
     Args:
@@ -179,7 +179,7 @@ def components_in(
         excluded: globs of names that the user does not want.
     """
     used: dict[tuple[Kind, str], str] = {}
-    components: dict[str, Component] = {}
+    components: dict[str, FoundComponent] = {}
     for candidate in candidates:
         file = candidate.file
         kind = file.place.kind
@@ -194,17 +194,17 @@ def components_in(
             own = found.name if " " in file.name else file.name
             found = msgspec.structs.replace(found, name=f"{candidate.plugin}:{own}")
         if isinstance(found, Unusable):
-            component = Component(candidate, file.name, None, "unusable", found.reason)
+            component = FoundComponent(candidate, file.name, None, "unusable", found.reason)
         elif candidate.obstacle:
-            component = Component(candidate, found.name, found, "not wanted", candidate.obstacle)
+            component = FoundComponent(candidate, found.name, found, "not wanted", candidate.obstacle)
         elif any(fnmatch.fnmatchcase(found.name, pattern) for pattern in excluded(kind)):
-            component = Component(candidate, found.name, found, "not wanted", "the settings leave it out")
+            component = FoundComponent(candidate, found.name, found, "not wanted", "the settings leave it out")
         elif (other := used.get((kind, found.name))) is not None:
             reason = f"{other} has the same name, {found.name}"
-            component = Component(candidate, found.name, found, "unusable", reason)
+            component = FoundComponent(candidate, found.name, found, "unusable", reason)
         else:
             used[kind, found.name] = file.path
-            component = Component(candidate, found.name, found)
+            component = FoundComponent(candidate, found.name, found)
         components[file.real_path] = component
     return list(components.values())
 
@@ -214,7 +214,7 @@ def _visible(text: str) -> str:
     return replace_invisible(_CONTROLS.sub("", text), lambda _: "")
 
 
-def _hook_component(candidate: Candidate) -> Component:
+def _hook_component(candidate: Candidate) -> FoundComponent:
     from kaa.shell.components.hook_files import hooks_of, line_of  # lazy: many users have no hooks
 
     file = candidate.file
@@ -222,26 +222,26 @@ def _hook_component(candidate: Candidate) -> Component:
     lines = map(line_of, found.hooks)
     notes = [*found.notes, *dict.fromkeys(note for hook in found.hooks for note in hook.notes)]
     state: State = "not wanted" if candidate.obstacle else "used"
-    return Component(candidate, file.name, None, state, candidate.obstacle, (*lines, *notes))
+    return FoundComponent(candidate, file.name, None, state, candidate.obstacle, (*lines, *notes))
 
 
-def _server_component(candidate: Candidate) -> Component:
+def _server_component(candidate: Candidate) -> FoundComponent:
     from kaa.shell.components.lsp_files import lines_of  # lazy: many users have no language servers
 
     file = candidate.file
     lines = tuple(lines_of(file))
     state: State = "not wanted" if candidate.obstacle else "used"
-    return Component(candidate, file.name, None, state, candidate.obstacle, lines)
+    return FoundComponent(candidate, file.name, None, state, candidate.obstacle, lines)
 
 
-def _denials_component(candidate: Candidate) -> Component:
+def _denials_component(candidate: Candidate) -> FoundComponent:
     from kaa.shell.components.claude_settings import lines_of  # lazy: few projects have such files
 
     state: State = "not wanted" if candidate.obstacle else "used"
-    return Component(candidate, candidate.file.name, None, state, candidate.obstacle, lines_of(candidate.file))
+    return FoundComponent(candidate, candidate.file.name, None, state, candidate.obstacle, lines_of(candidate.file))
 
 
-_OF_SETTINGS: Final[Mapping[Kind, Callable[[Candidate], Component]]] = {
+_OF_SETTINGS: Final[Mapping[Kind, Callable[[Candidate], FoundComponent]]] = {
     "hook": _hook_component,
     "language server": _server_component,
     "deny rules": _denials_component,

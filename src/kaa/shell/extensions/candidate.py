@@ -11,7 +11,7 @@ from kaa.shell.extensions.digest import files_in
 from kaa.shell.extensions.errors import InstallationError
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class ExtensionCandidate(msgspec.Struct, frozen=True):
     """An extension that could be installed.
 
     Attributes:
@@ -29,7 +29,7 @@ class Candidate(msgspec.Struct, frozen=True):
     files: tuple[str, ...]
 
 
-def examine(path: Path) -> Candidate:
+def examine(path: Path) -> ExtensionCandidate:
     """Read what an extension says about itself. Nothing of it is executed.
 
     Raises:
@@ -41,7 +41,7 @@ def examine(path: Path) -> Candidate:
         case None:
             raise InstallationError(_not_an_extension(path))
         case "python":
-            return Candidate("", "", kind, None, files)
+            return ExtensionCandidate("", "", kind, None, files)
         case "process":
             from kaa.ext.process.manifest import read_manifest  # lazy: it loads a parser of YAML
 
@@ -49,12 +49,12 @@ def examine(path: Path) -> Candidate:
                 manifest = read_manifest(ExtensionId.at(path))
             except ExtensionError as error:
                 raise InstallationError(str(error)) from error
-            return Candidate(manifest.name, manifest.version, kind, manifest.requested, files)
+            return ExtensionCandidate(manifest.name, manifest.version, kind, manifest.requested, files)
         case "component":
             from kaa.ext.wasm.description import find_component  # lazy: few extensions are components
 
             try:
-                return Candidate("", "", kind, find_component(ExtensionId.at(path)).requested, files)
+                return ExtensionCandidate("", "", kind, find_component(ExtensionId.at(path)).requested, files)
             except ExtensionError as error:
                 raise InstallationError(str(error)) from error
 

@@ -48,7 +48,7 @@ class _Entry(NamedTuple):
     name: str
 
 
-class Repository:
+class FetchedRepository:
     """An empty repository that gets one commit.
 
     Args:

@@ -12,7 +12,7 @@ import msgspec
 from kaa.ext.permissions import Permissions
 from kaa.ext.places import ExtensionId, check_name, fitted, kind_of
 from kaa.host.exchange import exchange
-from kaa.shell.extensions.candidate import Candidate, examine
+from kaa.shell.extensions.candidate import ExtensionCandidate, examine
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.extensions.preparing import preparation_folder
@@ -29,7 +29,7 @@ from kaa.shell.home import Home
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedExtension(msgspec.Struct, frozen=True):
     """An extension that is ready to be installed.
 
     Attributes:
@@ -44,7 +44,7 @@ class Prepared(msgspec.Struct, frozen=True):
     """
 
     name: str
-    candidate: Candidate
+    candidate: ExtensionCandidate
     installation: Installation
     staging: Path
     staged: Path
@@ -74,7 +74,7 @@ class Installer:
         self._environ = environ
 
     @contextmanager
-    def prepare(self, source: Source, *, link: bool = False) -> Iterator[Prepared]:
+    def prepare(self, source: Source, *, link: bool = False) -> Iterator[PreparedExtension]:
         """Get an extension and look at it. Nothing is installed yet; what is not installed is removed at the end.
 
         Args:
@@ -92,7 +92,7 @@ class Installer:
                 raise InstallationError(f"{self._folder} cannot be written ({error.strerror})") from error
             yield self._examined(source, staging, link=link)
 
-    def install(self, prepared: Prepared, granted: Permissions | None) -> None:
+    def install(self, prepared: PreparedExtension, granted: Permissions | None) -> None:
         """Install what was prepared, in place of what has its name.
 
         Args:
@@ -112,14 +112,14 @@ class Installer:
                 records[prepared.name] = ExtensionRecord(prepared.installation, previous.enabled, granted)
             undoing.pop_all()
 
-    def _examined(self, source: Source, staging: Path, *, link: bool) -> Prepared:
+    def _examined(self, source: Source, staging: Path, *, link: bool) -> PreparedExtension:
         try:
             return self._prepared(source, staging, link=link)
         except OSError as error:
             place = staging.parent if error.errno in _FULL else error.filename or source
             raise InstallationError(f"{place}: {error.strerror or error}") from error
 
-    def _prepared(self, source: Source, staging: Path, *, link: bool) -> Prepared:
+    def _prepared(self, source: Source, staging: Path, *, link: bool) -> PreparedExtension:
         staged, origin, facts = self._staged(source, staging, link=link)
         candidate = examine(staged)
         name = _valid_name(candidate.name or facts.name)
@@ -136,7 +136,7 @@ class Installer:
         )
         version = facts.version or candidate.version
         previous, data = self._records.read().get(name, ExtensionRecord()), self._data / name
-        return Prepared(
+        return PreparedExtension(
             name,
             msgspec.structs.replace(candidate, version=version),
             installation,
@@ -174,9 +174,11 @@ class Installer:
         return staged
 
     def _of_git(self, source: GitSource, staging: Path) -> "tuple[Path, _Facts]":
-        from kaa.shell.extensions.git import Repository  # lazy, as `download`: each source brings its own program
+        from kaa.shell.extensions.git import (
+            FetchedRepository,  # lazy, as `download`: each source brings its own program
+        )
 
-        repository = Repository(staging / "repository", self._environ)
+        repository = FetchedRepository(staging / "repository", self._environ)
         commit = repository.fetch(source)
         tree = StagedTree(staging / "files")
         repository.write(commit, source, tree)
@@ -214,7 +216,7 @@ def _is_same(before: Installation | None, source: Source) -> bool:
     return before is not None and recorded_source(before).place == source.place
 
 
-def _place(prepared: Prepared, target: Path, undoing: ExitStack) -> None:
+def _place(prepared: PreparedExtension, target: Path, undoing: ExitStack) -> None:
     """Put what was prepared in its place. At no moment does the user have neither the old nor the new version."""
     new = prepared.staged
     if prepared.installation.origin == "link":

@@ -32,10 +32,10 @@ class Pipes:
         self._ours.close()
         self._closing.close()
 
-    def connected(self, program: ConfinedProgram) -> "PipedProgram":
+    def connected(self, program: ConfinedProgram) -> "ExtensionPipes":
         """The program with kaa's ends, which are the caller's from now on."""
         self._ours.pop_all()
-        return PipedProgram(program, *self._kept)
+        return ExtensionPipes(program, *self._kept)
 
     def _pipe(self, we_write: bool) -> tuple[int, int]:
         read, write = os.pipe()
@@ -49,7 +49,7 @@ class Pipes:
 _WE_WRITE = (True, False, False, True, False)
 
 
-class PipedProgram:
+class ExtensionPipes:
     """See `kaa.ext.process.host.ExtensionProcess`. The log names the hosts that its permissions excluded."""
 
     def __init__(

@@ -21,7 +21,7 @@ from kaa.host.log import LOG
 from kaa.shell.code_in_place import CodeInPlace, UnwrittenCode
 from kaa.shell.extensions.granted_keys import GrantedKeys
 from kaa.shell.extensions.permitting import GrantedPermissions
-from kaa.shell.extensions.piped_program import PipedProgram, Pipes
+from kaa.shell.extensions.piped_program import ExtensionPipes, Pipes
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -198,7 +198,7 @@ class ExtensionProcesses:
                 " start kaa again"
             )
 
-    def _watch(self, in_place: CodeInPlace, manifest: Manifest, process: PipedProgram) -> None:
+    def _watch(self, in_place: CodeInPlace, manifest: Manifest, process: ExtensionPipes) -> None:
         """End a process when commands begin to be able to write the folder that it loads code from."""
 
         def end(folder: str, writer: str) -> None:

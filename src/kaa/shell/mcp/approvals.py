@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from kaa.host.private_file import PrivateFile, PrivateFileError
-from kaa.mcp.manifest import Manifest, ToolInfo
+from kaa.mcp.manifest import ServerManifest, ToolInfo
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 
@@ -21,7 +21,7 @@ class ApprovalRecordsError(Exception):
     """The record cannot be read or written; the message says why and what to do."""
 
 
-class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
+class ServerApproval(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of a server.
 
     Attributes:
@@ -42,7 +42,7 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class _File(msgspec.Struct, frozen=True):
     format: int = 1
-    servers: dict[str, Approval] = {}
+    servers: dict[str, ServerApproval] = {}
 
 
 class _RawFile(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class _Digest(msgspec.Struct, frozen=True):
 
 
 class _Digests(msgspec.Struct, frozen=True):
-    """Of an `Approval`, what tells whether something changed."""
+    """Of an `ServerApproval`, what tells whether something changed."""
 
     digest: str = ""
     tools: dict[str, _Digest] = {}
@@ -71,7 +71,7 @@ class _Names(msgspec.Struct, frozen=True):
     names: dict[str, dict[str, tuple[str, ...]]] = {}
 
 
-_KnownT = TypeVar("_KnownT", Approval, _Digests, _Code, _Names)
+_KnownT = TypeVar("_KnownT", ServerApproval, _Digests, _Code, _Names)
 
 
 class Approvals:
@@ -114,7 +114,7 @@ class Approvals:
             ApprovalRecordsError: that cannot be kept.
         """
         with self._rewriting() as servers:
-            servers[_key(server)] = Approval(digest=server.digest, code={project: dict(code)} if code else {})
+            servers[_key(server)] = ServerApproval(digest=server.digest, code={project: dict(code)} if code else {})
 
     def code(self, server: ConfiguredServer, project: str, now: Mapping[str, str]) -> Mapping[str, str]:
         """The code of a server that was approved in a project, as `accept_code` got it; empty if none was.
@@ -147,7 +147,7 @@ class Approvals:
             ApprovalRecordsError: that cannot be kept.
         """
         with self._rewriting() as servers:
-            current = servers.get(_key(server), Approval())
+            current = servers.get(_key(server), ServerApproval())
             servers[_key(server)] = msgspec.structs.replace(current, code=current.code | {project: dict(code)})
 
     def names(self, server: ConfiguredServer, project: str, now: Sequence[str]) -> tuple[str, ...]:
@@ -165,12 +165,12 @@ class Approvals:
         if known is None:
             known = tuple(now)
             with self._rewriting() as servers:
-                current = servers.get(_key(server), Approval())
+                current = servers.get(_key(server), ServerApproval())
                 names = current.names | {project: {server.digest: known}}
                 servers[_key(server)] = msgspec.structs.replace(current, names=names)
         return known
 
-    def held(self, server: ConfiguredServer, manifest: Manifest) -> Mapping[str, str]:
+    def held(self, server: ConfiguredServer, manifest: ServerManifest) -> Mapping[str, str]:
         """The tools that are held back, by name: how they changed, in lines. New ones are accepted at once, and kept.
 
         Raises:
@@ -180,7 +180,7 @@ class Approvals:
         accepted = {tool.name: tool for tool in manifest.tools if tool.name not in found}
         if accepted.keys() - before.tools.keys() or before.instructions is None:
             with self._rewriting() as servers:
-                current = servers.get(_key(server), Approval())
+                current = servers.get(_key(server), ServerApproval())
                 servers[_key(server)] = msgspec.structs.replace(
                     current,
                     tools=current.tools | {name: tool for name, tool in accepted.items() if name not in current.tools},
@@ -188,7 +188,7 @@ class Approvals:
                 )
         return found
 
-    def changes(self, server: ConfiguredServer, manifest: Manifest) -> Mapping[str, str]:
+    def changes(self, server: ConfiguredServer, manifest: ServerManifest) -> Mapping[str, str]:
         """What `held` gives. Keeps nothing.
 
         Raises:
@@ -199,7 +199,7 @@ class Approvals:
         for tool in manifest.tools:
             known = before.tools.get(tool.name)
             if known is not None and known.digest != tool.digest:
-                found[tool.name] = difference(self._of(server, Approval).tools[tool.name], tool)
+                found[tool.name] = difference(self._of(server, ServerApproval).tools[tool.name], tool)
             elif known is None and before.instructions is not None and server.entry.tool_approval == "all":
                 found[tool.name] = f"It is new:\n{_described(tool)}"
         if self.has_new_instructions(server, manifest):
@@ -211,7 +211,7 @@ class Approvals:
             }
         return found
 
-    def has_new_instructions(self, server: ConfiguredServer, manifest: Manifest) -> bool:
+    def has_new_instructions(self, server: ConfiguredServer, manifest: ServerManifest) -> bool:
         """Whether the server's advice changed since it was accepted.
 
         Raises:
@@ -219,7 +219,7 @@ class Approvals:
         """
         return self._of(server, _Digests).instructions not in (None, manifest.instructions_digest)
 
-    def accept(self, server: ConfiguredServer, manifest: Manifest) -> None:
+    def accept(self, server: ConfiguredServer, manifest: ServerManifest) -> None:
         """Accept everything that a server offers now.
 
         Raises:
@@ -227,7 +227,7 @@ class Approvals:
         """
         with self._rewriting() as servers:
             servers[_key(server)] = msgspec.structs.replace(
-                servers.get(_key(server), Approval()),
+                servers.get(_key(server), ServerApproval()),
                 tools={tool.name: tool for tool in manifest.tools},
                 instructions=manifest.instructions_digest,
             )
@@ -264,7 +264,7 @@ class Approvals:
         return self._read[1]
 
     @contextmanager
-    def _rewriting(self) -> Iterator[dict[str, Approval]]:
+    def _rewriting(self) -> Iterator[dict[str, ServerApproval]]:
         try:
             with self._file.rewriting() as content:
                 servers = self._parse(content)
@@ -274,7 +274,7 @@ class Approvals:
         except PrivateFileError as error:
             raise ApprovalRecordsError(str(error)) from error
 
-    def _parse(self, content: bytes | None) -> dict[str, Approval]:
+    def _parse(self, content: bytes | None) -> dict[str, ServerApproval]:
         with self._naming_the_file():
             return msgspec.json.decode(content or b"{}", type=_File).servers
 

@@ -33,8 +33,8 @@ from kaa.shell.mcp.named_code import MANIFESTS, has_program_outside, named_code
 from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.outside_programs import Loaded, loaded_by_programs
 from kaa.shell.mcp.outside_texts import without_comments
-from kaa.shell.mcp.place import CommandLine, Place
-from kaa.shell.mcp.references import Manifests
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
+from kaa.shell.mcp.references import PackageManifests
 from kaa.shell.mcp.runners import imports_from_directory, imports_here
 
 FOLDER = "all code in this folder"
@@ -73,7 +73,7 @@ class TooMuchCodeError(UnknownCodeError):
     """There is too much of it."""
 
 
-def code_of(server: ConfiguredServer, place: Place, folders: OutsideFolders | None = None) -> dict[str, str]:
+def code_of(server: ConfiguredServer, place: ServerPlace, folders: OutsideFolders | None = None) -> dict[str, str]:
     """The code that a server executes and commands can write: digests of files and folders, by path. Blocks.
 
     Args:
@@ -88,7 +88,7 @@ def code_of(server: ConfiguredServer, place: Place, folders: OutsideFolders | No
     """
     place = place.seen_by(server)
     folders = OutsideFolders() if folders is None else folders
-    line = CommandLine.of(server, place)
+    line = ServerCommandLine.of(server, place)
     base = os.path.realpath(line.base(place.project))
     if not line.cwd:  # it starts in the directory only if its code lies there
         named = list(named_code(line, place, starts_there=not has_program_outside(line, place)))
@@ -130,7 +130,7 @@ def link_text(leads_to: str) -> str:
 
 
 def _code(
-    line: CommandLine, named: Collection[str], loaded: Loaded, place: Place, files_of: str = ""
+    line: ServerCommandLine, named: Collection[str], loaded: Loaded, place: ServerPlace, files_of: str = ""
 ) -> dict[str, str]:
     """What is named and loaded, with all that belongs to it; and the code directly in a folder."""
     if not named and not loaded.paths:
@@ -191,7 +191,7 @@ class _Code:
         loads_compiled: whether Python may load compiled modules from beside their sources.
     """
 
-    def __init__(self, place: Place, deciding: re.Pattern[str], base: str, *, loads_compiled: bool) -> None:
+    def __init__(self, place: ServerPlace, deciding: re.Pattern[str], base: str, *, loads_compiled: bool) -> None:
         self._place = place
         self._deciding = deciding
         self._base = base
@@ -202,7 +202,7 @@ class _Code:
         self._searched = 0
         self._entries = 0
         self._unread: list[str] = []  # code whose text may mention further folders
-        self._manifests = Manifests()
+        self._manifests = PackageManifests()
         self._referred: set[str] = set()  # what these refer to, as far as it was looked at
 
     def found(self) -> dict[str, str]:

@@ -22,7 +22,7 @@ from kaa.shell.mcp.code import (
 from kaa.shell.mcp.code_files import IGNORED, is_code
 from kaa.shell.mcp.imported import can_be_imported
 from kaa.shell.mcp.installed import INSTALLED
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import ServerPlace
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -33,7 +33,7 @@ class TooManyFilesError(ValueError):
     """Beside the code there is more than can be shown; the message says what to do."""
 
 
-def copy_code(code: Mapping[str, str], place: Place, folder: str) -> tuple[tuple[str, str], ...]:
+def copy_code(code: Mapping[str, str], place: ServerPlace, folder: str) -> tuple[tuple[str, str], ...]:
     """Copy code, if it is still what was admitted. Blocks.
 
     Args:
@@ -53,7 +53,7 @@ def copy_code(code: Mapping[str, str], place: Place, folder: str) -> tuple[tuple
 
 
 class _Copies:
-    def __init__(self, code: Mapping[str, str], place: Place, folder: str) -> None:
+    def __init__(self, code: Mapping[str, str], place: ServerPlace, folder: str) -> None:
         self._code = code
         self._place = place
         self._folder = folder

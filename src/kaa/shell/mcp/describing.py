@@ -8,7 +8,7 @@ from kaa.ext.questions import OpenUrl
 from kaa.shell.mcp.code import differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
 from kaa.shell.mcp.config.variables import VariableError, variables_in
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.readable import RightsError, readable_places
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
 
@@ -44,7 +44,7 @@ def login_details(entry: ServerEntry) -> list[str]:
     return [in_one_line(sentence.format(_shortened(value))) for sentence, value in details if value]
 
 
-def described(server: ConfiguredServer, place: Place) -> str:
+def described(server: ConfiguredServer, place: ServerPlace) -> str:
     """What a server is and may do, in lines. The texts are its own."""
     entry = server.entry
     lines = [f"It is configured in {server.source.file}."]
@@ -104,10 +104,10 @@ def in_one_line(text: str) -> str:
     return _BREAKS.sub("↵", text)
 
 
-def _readable(server: ConfiguredServer, place: Place) -> list[str]:
+def _readable(server: ConfiguredServer, place: ServerPlace) -> list[str]:
     """What becomes readable because the command line names it, or why the server cannot start."""
     try:
-        places = readable_places(server, CommandLine.of(server, place), place)
+        places = readable_places(server, ServerCommandLine.of(server, place), place)
     except (RightsError, VariableError) as error:
         return [f"It cannot start: {error}."]
     return [f"It may read, since its command line names it: {one} (except secrets)." for one in places]

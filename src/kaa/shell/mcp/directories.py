@@ -19,7 +19,7 @@ _OPTIONS = (
 _BEFORE_THE_PROGRAM = frozenset({"run", "tool", "exec", "x"})
 
 
-class Directory(msgspec.Struct, frozen=True):
+class WorkingDirectory(msgspec.Struct, frozen=True):
     """The directory that a program changes to.
 
     Attributes:
@@ -33,25 +33,25 @@ class Directory(msgspec.Struct, frozen=True):
     word: str
 
 
-def directory_of(words: Sequence[str]) -> Directory | None:
+def directory_of(words: Sequence[str]) -> WorkingDirectory | None:
     """The directory to which a program changes; None if it changes to none, or if that is not sure.
 
     Args:
         words: the command line.
     """
     options = next((one for program, one in _OPTIONS if program.fullmatch(os.path.basename(words[0]))), frozenset())
-    found: list[Directory] = []
+    found: list[WorkingDirectory] = []
     number = 1
     while number < len(words):
         word = words[number]
         option, is_attached, value = word.partition("=")
         if option in options and is_attached:
-            found.append(Directory(value, number, f"{option}={{}}"))
+            found.append(WorkingDirectory(value, number, f"{option}={{}}"))
         elif option in options and number + 1 < len(words):
             number += 1
-            found.append(Directory(words[number], number, "{}"))
+            found.append(WorkingDirectory(words[number], number, "{}"))
         elif word[:2] in options and len(word) > len("-C"):
-            found.append(Directory(word[2:], number, f"{word[:2]}{{}}"))
+            found.append(WorkingDirectory(word[2:], number, f"{word[:2]}{{}}"))
         elif not word.startswith("-") and word not in _BEFORE_THE_PROGRAM:
             break  # what follows are words of the program that it starts
         number += 1

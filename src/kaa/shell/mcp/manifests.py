@@ -9,7 +9,7 @@ import msgspec
 from kaa import __version__
 from kaa.host.log import LOG
 from kaa.host.private_file import PrivateFile, PrivateFileError
-from kaa.mcp.manifest import Manifest
+from kaa.mcp.manifest import ServerManifest
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 
@@ -18,7 +18,7 @@ _MAX_BYTES = 4 * 1024 * 1024
 _KEPT_SECONDS = 90 * 86_400
 
 
-class Manifests:
+class ServerManifests:
     """The manifests of all servers: a file for the current configuration and version of kaa, in the cache.
 
     Args:
@@ -28,16 +28,16 @@ class Manifests:
     def __init__(self, home: Home) -> None:
         self._folder = home.cache / "mcp"
 
-    def read(self, server: ConfiguredServer) -> Manifest | None:
+    def read(self, server: ConfiguredServer) -> ServerManifest | None:
         """What the server offered when it was last listed; None if that is not known."""
         try:
             content = self._file(server).read()
-            return None if content is None else msgspec.json.decode(content, type=Manifest)
+            return None if content is None else msgspec.json.decode(content, type=ServerManifest)
         except (PrivateFileError, msgspec.DecodeError, UnicodeDecodeError) as error:
             LOG.info("mcp: the manifest of %s is not used: %s", server.name, error)
             return None
 
-    def write(self, server: ConfiguredServer, manifest: Manifest) -> None:
+    def write(self, server: ConfiguredServer, manifest: ServerManifest) -> None:
         """Keep what a server offers. One that cannot be kept is learned again."""
         content = msgspec.json.encode(manifest)
         if len(content) > _MAX_BYTES:

@@ -16,8 +16,8 @@ from kaa.host.paths import is_below, trail
 from kaa.host.regular_files import text_of
 from kaa.shell.mcp.code_files import entries, has_code, has_name_of_program, is_program
 from kaa.shell.mcp.named_code import MANIFESTS, is_data
-from kaa.shell.mcp.outside_texts import MAX_DEEP, Text, walked, without_data
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.outside_texts import MAX_DEEP, OutsideText, walked, without_data
+from kaa.shell.mcp.place import ServerPlace
 from kaa.shell.mcp.unusual_names import Names
 
 _URL = re.compile(r"\b(?![a-z+.-]*\bfile:)[a-z][a-z+.-]*://[^\s'\"]+")
@@ -63,7 +63,7 @@ class _Read(NamedTuple):
         folders: those of folders that commands can write, with where they end.
     """
 
-    text: Text
+    text: OutsideText
     content: str
     parts: list[_Part]
     led: list[str]
@@ -93,7 +93,7 @@ class _Read(NamedTuple):
         return pattern.search(self.content[max(0, start - _MAX_BEFORE) : start]) is not None
 
 
-def named_by_texts(texts: Sequence[Text], given: Sequence[str], place: Place, base: str) -> Iterator[str]:
+def named_by_texts(texts: Sequence[OutsideText], given: Sequence[str], place: ServerPlace, base: str) -> Iterator[str]:
     """Links and real paths of what texts name as far as commands can write it: files, and folders with code in them.
 
     Args:
@@ -105,7 +105,7 @@ def named_by_texts(texts: Sequence[Text], given: Sequence[str], place: Place, ba
     yield from _Naming(place, base, texts).found(given)
 
 
-def files_in_texts(texts: Sequence[Text], place: Place, base: str) -> Iterator[str]:
+def files_in_texts(texts: Sequence[OutsideText], place: ServerPlace, base: str) -> Iterator[str]:
     """Paths of files with code that texts name in folders that commands can write, whether a file is there or not.
 
     Args:
@@ -125,7 +125,7 @@ class _Naming:
         texts: those with the names.
     """
 
-    def __init__(self, place: Place, base: str, texts: Sequence[Text]) -> None:
+    def __init__(self, place: ServerPlace, base: str, texts: Sequence[OutsideText]) -> None:
         self._place = place
         self._texts = texts
         # Of `/tmp` and the like, every path on the machine has the name.
@@ -164,7 +164,7 @@ class _Naming:
         for folder in whole:
             for path in filter(os.path.isfile, (os.path.join(folder, name) for name in MANIFESTS)):
                 try:
-                    text = Text(path, os.fsdecode(text_of(path, _MAX_MANIFEST_BYTES)))
+                    text = OutsideText(path, os.fsdecode(text_of(path, _MAX_MANIFEST_BYTES)))
                 except OSError:  # it cannot be read, or is gone meanwhile
                     continue
                 yield from self._below(self._read(text, _MAX_PARTS), [folder])
@@ -185,7 +185,7 @@ class _Naming:
         """Folders that no text names."""
         return [one for one in self._roots if one not in self._folders and one not in self._near][:_MAX_SEARCHED]
 
-    def _read(self, text: Text, most: int) -> _Read:
+    def _read(self, text: OutsideText, most: int) -> _Read:
         content = text.content if text.is_code else without_data(text.content)
         content = _URL.sub(lambda found: " " * len(found[0]), content)
         led: list[str] = []
@@ -291,7 +291,7 @@ class _Naming:
             is_meant = count > 1 and is_file
         return path if is_meant and (is_named or not self._is_beside(names.text, folder, path)) else folder
 
-    def _is_beside(self, text: Text, folder: str, path: str) -> bool:
+    def _is_beside(self, text: OutsideText, folder: str, path: str) -> bool:
         """Whether the same path exists beside a text, which it rather means."""
         relative, beside = os.path.relpath(path, folder), os.path.dirname(text.path)
         for _ in range(3):  # a script in `src` or `build/bin` names what lies beside these

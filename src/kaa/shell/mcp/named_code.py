@@ -28,7 +28,7 @@ from kaa.shell.mcp.executed_words import (
     scripts,
     texts_with_arguments,
 )
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.runners import is_path, modules_of
 from kaa.shell.mcp.shell_text import is_shell_text, read_shell
 
@@ -77,7 +77,7 @@ _MAX_FOLDERS = 12  # that a text names beside those that it enters
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
 
 
-def named_code(line: CommandLine, place: Place, *, starts_there: bool = True) -> Iterator[str]:
+def named_code(line: ServerCommandLine, place: ServerPlace, *, starts_there: bool = True) -> Iterator[str]:
     """Links and real paths of what a command line executes, as far as commands can write it.
 
     Args:
@@ -93,7 +93,7 @@ def named_code(line: CommandLine, place: Place, *, starts_there: bool = True) ->
                 yield one
 
 
-def named_places(line: CommandLine, place: Place, *, starts_there: bool = True) -> Iterator[str]:
+def named_places(line: ServerCommandLine, place: ServerPlace, *, starts_there: bool = True) -> Iterator[str]:
     """Paths of what a command line executes, wherever it lies. Arguments as for `named_code`."""
     base = line.base(place.project)
     for word, role in _Line(line, place, starts_there=starts_there).candidates():
@@ -104,7 +104,7 @@ def named_places(line: CommandLine, place: Place, *, starts_there: bool = True) 
             yield path
 
 
-def _is_executed(folder: str, role: _Role, base: str, place: Place) -> bool:
+def _is_executed(folder: str, role: _Role, base: str, place: ServerPlace) -> bool:
     """Whether a folder has what programs execute."""
     if role == "argument":  # the whole of a project is worked on
         real = os.path.realpath(folder)
@@ -112,7 +112,7 @@ def _is_executed(folder: str, role: _Role, base: str, place: Place) -> bool:
     return role != "data" and (_has_manifest(folder) or (role == "library" and has_code(folder)))
 
 
-def has_program_outside(line: CommandLine, place: Place) -> bool:
+def has_program_outside(line: ServerCommandLine, place: ServerPlace) -> bool:
     """Whether a command line names a program outside of what commands can write, and not one of a package.
 
     So do `uv run ~/server.py` and `go run example.com/server@latest`: what they find where they start is not meant.
@@ -162,7 +162,7 @@ class _Line:
         starts_there: whether it starts in the directory that its paths are relative to.
     """
 
-    def __init__(self, line: CommandLine, place: Place, *, starts_there: bool) -> None:
+    def __init__(self, line: ServerCommandLine, place: ServerPlace, *, starts_there: bool) -> None:
         self._line = line
         self._words = line.words
         self._place = place

@@ -9,10 +9,10 @@ from kaa.builtin.mcp.host import ServerUnavailableError
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.tools import Risk
 from kaa.host.log import LOG
-from kaa.mcp.manifest import Manifest, ToolInfo
+from kaa.mcp.manifest import ServerManifest, ToolInfo
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.manifests import ServerManifests
 
 _MAX_NAMED = 10  # files, where nobody approves them
 
@@ -44,7 +44,7 @@ class Offer:
         self,
         server: ConfiguredServer,
         approvals: Approvals,
-        manifests: Manifests,
+        manifests: ServerManifests,
         describe: Callable[[], str],
         risk: Callable[[ToolInfo], Risk],
         changed: Callable[[], None],
@@ -67,8 +67,10 @@ class Offer:
         self._declined_code: Mapping[str, str] = {}
         self.code: Mapping[str, str] = {}
         self.is_code_approved = True
-        self.manifest: Manifest | None = None
-        self._wanted: tuple[Manifest, Manifest, Mapping[str, Risk]] | None = None  # a manifest, and what of it is used
+        self.manifest: ServerManifest | None = None
+        self._wanted: tuple[ServerManifest, ServerManifest, Mapping[str, Risk]] | None = (
+            None  # a manifest, and what of it is used
+        )
         self.changes: Mapping[str, str] = {}
         self.fault = ""
         self._hides_instructions = False
@@ -126,7 +128,7 @@ class Offer:
         """
         return await self._found_code() != self.code
 
-    def learn(self, manifest: Manifest) -> None:
+    def learn(self, manifest: ServerManifest) -> None:
         """The server has listed what it offers."""
         self._manifests.write(self._server, manifest)
         self._use(manifest)
@@ -152,7 +154,7 @@ class Offer:
             self._hides_instructions, self._wanted = False, None
             self._changed()
 
-    def used(self) -> tuple[Manifest | None, Mapping[str, Risk]]:
+    def used(self) -> tuple[ServerManifest | None, Mapping[str, Risk]]:
         """What it offers, as far as the entry wants it, and the risks of its tools: the same until it changes."""
         if self.manifest is None:
             return None, {}
@@ -229,7 +231,7 @@ class Offer:
             self._declined_code = code
             raise ServerUnavailableError(f"{reason}. You declined it. {how}")
 
-    def _use(self, manifest: Manifest | None) -> None:
+    def _use(self, manifest: ServerManifest | None) -> None:
         before, self.manifest, self.fault = self.manifest, manifest, ""
         self._wanted = None
         try:
@@ -243,7 +245,7 @@ class Offer:
             self.fault, self._hides_instructions = str(error), True
             self.changes = {tool.name: self.fault for tool in manifest.tools} if manifest is not None else {}
 
-    def _chosen_of(self, manifest: Manifest) -> Manifest:
+    def _chosen_of(self, manifest: ServerManifest) -> ServerManifest:
         entry = self._server.entry
         if self._hides_instructions:  # the model gets them when the user has seen them
             manifest = msgspec.structs.replace(manifest, instructions="")

@@ -27,7 +27,7 @@ from kaa.shell.mcp.named_code import MANIFESTS, is_data, is_loaded_from, named_c
 from kaa.shell.mcp.outside_folders import OutsideFolders, is_of_system, may_be_package
 from kaa.shell.mcp.outside_texts import (
     PART,
-    Text,
+    OutsideText,
     code_in,
     code_of_package,
     package_around,
@@ -35,8 +35,8 @@ from kaa.shell.mcp.outside_texts import (
     without_comments,
     without_data,
 )
-from kaa.shell.mcp.place import CommandLine, Place
-from kaa.shell.mcp.references import Manifests
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
+from kaa.shell.mcp.references import PackageManifests
 from kaa.shell.mcp.runners import imports_here, is_path
 from kaa.shell.mcp.startup_files import executing_part, startup_files
 
@@ -94,7 +94,7 @@ class Loaded(NamedTuple):
 
 
 def loaded_by_programs(
-    line: CommandLine, place: Place, folders: OutsideFolders, *, starts_there: bool = True
+    line: ServerCommandLine, place: ServerPlace, folders: OutsideFolders, *, starts_there: bool = True
 ) -> Loaded:
     """What commands can write and programs outside load.
 
@@ -115,7 +115,7 @@ def loaded_by_programs(
     return Loaded(paths, list(filter(None, dict.fromkeys(built))), compiled, imports)
 
 
-def file_named_outside(line: CommandLine, place: Place, folders: OutsideFolders) -> str:
+def file_named_outside(line: ServerCommandLine, place: ServerPlace, folders: OutsideFolders) -> str:
     """The path of a file with code, in a folder that commands can write, that scripts and settings outside name.
 
     Empty if there is none. Whether the file is there does not matter: what has no sandbox would execute what a command
@@ -140,7 +140,9 @@ class _Programs:
         texts: the scripts and settings that were read.
     """
 
-    def __init__(self, line: CommandLine, place: Place, folders: OutsideFolders, *, starts_there: bool) -> None:
+    def __init__(
+        self, line: ServerCommandLine, place: ServerPlace, folders: OutsideFolders, *, starts_there: bool
+    ) -> None:
         self._line = line
         self._place = place
         self._outside = folders
@@ -156,7 +158,7 @@ class _Programs:
         self._led: set[str] = set()  # paths whose way was looked at
         self._had_around: set[str] = set()  # folders
         self._looked_for: set[str] = set()  # files of homes that programs obey
-        self.texts: list[Text] = []
+        self.texts: list[OutsideText] = []
         self._given = [*line.words[1:], *line.variables.values()]  # what programs get, or find by links
         self._folders: dict[str, None] = {}  # that are executed, such as that of `npm --prefix`
         homes = (place.user_home, os.path.join(self._base, self._expanded(line.variables.get("HOME", self._home))))
@@ -191,7 +193,7 @@ class _Programs:
         for path, is_of_package in self._files_of_folders():
             self._is_of_package = is_of_package
             yield from self._of_program(path)
-        lines = [Text(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word]
+        lines = [OutsideText(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word]
         if self.texts or not is_container(words):
             texts = [*self.texts, *(() if is_container(words) else lines)]
             yield from named_by_texts(texts, self._given, self._place, self._base)
@@ -314,7 +316,7 @@ class _Programs:
         while self._is_written(folder):
             for path in chosen_versions(folder):
                 with suppress(OSError):  # it is gone meanwhile
-                    self.texts.append(Text(path, os.fsdecode(text_of(path, _MAX_SCRIPT_BYTES))))
+                    self.texts.append(OutsideText(path, os.fsdecode(text_of(path, _MAX_SCRIPT_BYTES))))
                 yield path
             folder = os.path.dirname(folder)
 
@@ -347,7 +349,7 @@ class _Programs:
         text = without_comments(script, text)
         if is_of_shell:
             for one in dict.fromkeys(map(without_data, (text, with_values(text)))):
-                line = CommandLine(("env", "sh", "-c", f"{one} "), self._line.variables, self._line.cwd)
+                line = ServerCommandLine(("env", "sh", "-c", f"{one} "), self._line.variables, self._line.cwd)
                 yield from named_code(line, self._place, starts_there=self._starts_there)
             for name in dict.fromkeys(_NAME.findall(text)[:_MAX_NAMES]):
                 yield from self._of_word(name)
@@ -366,7 +368,7 @@ class _Programs:
         """What files outside load that a text names in pieces, or that lie beside it. The text itself is kept."""
         if sum(len(one.content) for one in self.texts) > _MAX_CHARACTERS:
             return
-        self.texts.append(Text(path, without_comments(path, text), self._is_of_package))
+        self.texts.append(OutsideText(path, without_comments(path, text), self._is_of_package))
         for one, is_beside in self.texts[-1].named_outside(self._home, self._outside):
             real = os.path.realpath(one)
             if os.path.isfile(real):
@@ -392,7 +394,7 @@ class _Programs:
 
     def _around(self, folder: str) -> Iterator[str]:
         """What the folder of a package, and those above it, load: environments, linked packages, path dependencies."""
-        manifests = Manifests()
+        manifests = PackageManifests()
         while folder not in self._had_around and not self._is_end(folder):
             self._had_around.add(folder)
             if os.path.basename(folder) == "node_modules":  # what links there lead to is loaded by those that name it

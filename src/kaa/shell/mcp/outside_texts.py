@@ -53,7 +53,7 @@ _MAX_WORDS = 200  # of a statement
 _MAX_BESIDE = 2_000  # files beside a script
 
 
-class Text(NamedTuple):
+class OutsideText(NamedTuple):
     """A script or settings outside.
 
     Attributes:

@@ -14,7 +14,7 @@ from kaa.shell.mcp.code import FILES, FOLDER
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.directories import directory_of
 from kaa.shell.mcp.executed_words import names_folder
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 
 # Usual names of what a program shall do, which a folder of the project may have, too.
@@ -41,7 +41,7 @@ _MISSES = re.compile(
 )
 
 
-def must_leave(line: CommandLine, place: Place, admitted: Mapping[str, str], *, is_free: bool) -> bool:
+def must_leave(line: ServerCommandLine, place: ServerPlace, admitted: Mapping[str, str], *, is_free: bool) -> bool:
     """Whether a server must not start in its directory: it would execute what commands put there, unseen.
 
     Args:
@@ -58,7 +58,7 @@ def must_leave(line: CommandLine, place: Place, admitted: Mapping[str, str], *, 
     return looks_around or (not line.cwd and not place.has_some(admitted, base))
 
 
-def meant_names(server: ConfiguredServer, line: CommandLine, place: Place) -> tuple[str, ...]:
+def meant_names(server: ConfiguredServer, line: ServerCommandLine, place: ServerPlace) -> tuple[str, ...]:
     """Words without a slash that mean something in the directory: what was there when the server first started. Blocks.
 
     A command that makes a folder `restricted` would else change what `--access-mode restricted` says.
@@ -78,7 +78,9 @@ def meant_names(server: ConfiguredServer, line: CommandLine, place: Place) -> tu
     return Approvals(place.home).names(server, place.project, now) if names else ()
 
 
-def line_elsewhere(line: CommandLine, base: str, *, is_free: bool, names: Collection[str] = ()) -> CommandLine:
+def line_elsewhere(
+    line: ServerCommandLine, base: str, *, is_free: bool, names: Collection[str] = ()
+) -> ServerCommandLine:
     """A command line for a start in another directory: what leads to something becomes absolute.
 
     Args:
@@ -96,7 +98,7 @@ def line_elsewhere(line: CommandLine, base: str, *, is_free: bool, names: Collec
         if not is_free and package_of_runner(words) is None:
             words = [words[0], *(_named(words, number, base, names) for number in range(1, len(words)))]
     values = outside(("", *line.variables.values()), base, names=False)[1:]
-    return CommandLine(tuple(words), dict(zip(line.variables, values, strict=True)), line.cwd)
+    return ServerCommandLine(tuple(words), dict(zip(line.variables, values, strict=True)), line.cwd)
 
 
 def way_back(server: ConfiguredServer, said: str, project: str = "") -> str:

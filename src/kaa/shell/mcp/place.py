@@ -16,7 +16,7 @@ from kaa.shell.mcp.config.variables import filler
 from kaa.workspace.sandbox.options import SandboxOptions
 
 
-class Place(msgspec.Struct, frozen=True):
+class ServerPlace(msgspec.Struct, frozen=True):
     """Where servers run.
 
     Attributes:
@@ -37,7 +37,7 @@ class Place(msgspec.Struct, frozen=True):
     is_full_access: Callable[[], bool] = lambda: False
     own_data: str = ""
 
-    def seen_by(self, server: ConfiguredServer) -> "Place":
+    def seen_by(self, server: ConfiguredServer) -> "ServerPlace":
         """The same for one server: for it, what its plugin keeps is not what others can write."""
         if not server.source.data or not server.entry.sandbox:
             return self
@@ -99,7 +99,7 @@ def _real(path: str) -> str:
     return os.path.realpath(path)
 
 
-class CommandLine(msgspec.Struct, frozen=True):
+class ServerCommandLine(msgspec.Struct, frozen=True):
     """What starts a server, with its variables filled in.
 
     Attributes:
@@ -117,7 +117,7 @@ class CommandLine(msgspec.Struct, frozen=True):
         return os.path.join(project, os.path.expanduser(self.cwd))
 
     @classmethod
-    def of(cls, server: ConfiguredServer, place: Place) -> "CommandLine":
+    def of(cls, server: ConfiguredServer, place: ServerPlace) -> "ServerCommandLine":
         """The command line of a server that is a program.
 
         Raises:

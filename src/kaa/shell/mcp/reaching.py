@@ -14,19 +14,21 @@ from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.auth.oauth.config import is_confidential
 from kaa.llm.http.transport import Transport, host_of
-from kaa.mcp.connection import Connection
+from kaa.mcp.connection import ServerConnection
 from kaa.mcp.errors import McpError, ServerGoneError
 from kaa.mcp.http.discreet import DiscreetTransport
 from kaa.mcp.http.sse import SseConnection
-from kaa.mcp.http.streamable import HttpConnection
+from kaa.mcp.http.streamable import StreamableHttpConnection
 from kaa.mcp.oauth.bound import let_in
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filler
 from kaa.shell.mcp.logins import McpLogins
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import ServerPlace
 
 
-def connection_to(server: ConfiguredServer, place: Place, transport: Transport, logins: McpLogins) -> Connection:
+def connection_to(
+    server: ConfiguredServer, place: ServerPlace, transport: Transport, logins: McpLogins
+) -> ServerConnection:
     """A connection to a server that has an address.
 
     Args:
@@ -56,10 +58,10 @@ def connection_to(server: ConfiguredServer, place: Place, transport: Transport, 
         helped = await asyncio.to_thread(_helped, server, place) if entry.headers_helper else {}
         return tuple((headers | helped).items())
 
-    return (SseConnection if entry.type == "sse" else HttpConnection)(url, authorized, given)
+    return (SseConnection if entry.type == "sse" else StreamableHttpConnection)(url, authorized, given)
 
 
-def _helped(server: ConfiguredServer, place: Place) -> dict[str, str]:
+def _helped(server: ConfiguredServer, place: ServerPlace) -> dict[str, str]:
     """The headers that a command of the user's own file prints. Blocks while it runs.
 
     It has the user's rights, but sees what commands of the model can write as empty, so it executes nothing of that in

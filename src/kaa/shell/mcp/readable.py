@@ -13,7 +13,7 @@ from kaa.host.programs import host_programs
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import filler
 from kaa.shell.mcp.imported import parts_elsewhere
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.rights import permissions_of
 from kaa.workspace.sandbox.program import CERTIFICATES
 from kaa.workspace.sandbox.secrets import conceal
@@ -32,7 +32,7 @@ class RightsError(ValueError):
 _NO_PROGRAM = "/bin/true"  # in the place of one that the user approved, and that commands find as well
 
 
-def is_like_a_command(server: ConfiguredServer, place: Place, code: Collection[str]) -> bool:
+def is_like_a_command(server: ConfiguredServer, place: ServerPlace, code: Collection[str]) -> bool:
     """Whether a server can do no more in its sandbox than a command that reads, whatever it executes. Blocks.
 
     It has no hosts, no variables, which may be secrets, and sees nothing outside of the project but its program. What
@@ -51,7 +51,7 @@ def is_like_a_command(server: ConfiguredServer, place: Place, code: Collection[s
     return stays_in_project(server, place, code)
 
 
-def stays_in_project(server: ConfiguredServer, place: Place, code: Collection[str]) -> bool:
+def stays_in_project(server: ConfiguredServer, place: ServerPlace, code: Collection[str]) -> bool:
     """Whether a server sees nothing outside of the project but its program, and executes no code from there. Blocks.
 
     Args:
@@ -67,13 +67,13 @@ def stays_in_project(server: ConfiguredServer, place: Place, code: Collection[st
     if not all(is_below(path, (place.project,)) for path in code):
         return False
     seen = place.seen_by(server)
-    line = CommandLine.of(server, seen)
+    line = ServerCommandLine.of(server, seen)
     arguments = msgspec.structs.replace(line, words=(_NO_PROGRAM, *line.words[1:]))
     known = (place.project, _NO_PROGRAM, os.path.realpath(_NO_PROGRAM))
     return all(is_below(path, known) for path in readable_places(server, arguments, seen))
 
 
-def readable_places(server: ConfiguredServer, line: CommandLine, place: Place) -> tuple[str, ...]:
+def readable_places(server: ConfiguredServer, line: ServerCommandLine, place: ServerPlace) -> tuple[str, ...]:
     """What a command line needs to read outside of the project: what it names, and what packages there are made of.
 
     It names folders, the packages of files, the directory where it starts, and the program. Real paths, and the paths
@@ -112,7 +112,7 @@ class _Reading:
         place: where it runs.
     """
 
-    def __init__(self, server: ConfiguredServer, place: Place) -> None:
+    def __init__(self, server: ConfiguredServer, place: ServerPlace) -> None:
         self._place = place
         self._file = server.source.file
         self._home = os.path.realpath(place.user_home)
@@ -187,7 +187,7 @@ class _Reading:
         return _nearest(real, self._hidden) > _nearest(real, self._shown)
 
 
-def certificates(place: Place) -> tuple[str, ...]:
+def certificates(place: ServerPlace) -> tuple[str, ...]:
     """Files in the home with certificates of authorities that variables of the user name: a network needs its own."""
     home = os.path.realpath(place.user_home)
     found = {os.path.realpath(place.environ[name]) for name in CERTIFICATES if place.environ.get(name)}
@@ -204,7 +204,7 @@ def _has_only_certificates(path: str) -> bool:
     return b"-----BEGIN CERTIFICATE-----" in content and b"PRIVATE KEY-----" not in content
 
 
-def _concealment(place: Place) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _concealment(place: ServerPlace) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What is hidden, secrets and kaa's folder, and what the user's exceptions and kaa itself show of that."""
     home, private = place.user_home, (str(place.home.path),)
     concealed = conceal(home, private, place.sandbox().hidden, place.environ)

@@ -52,7 +52,7 @@ class _Reference(NamedTuple):
     is_used: bool
 
 
-class Manifests:
+class PackageManifests:
     """The manifests of code, and of the folders above it."""
 
     def __init__(self) -> None:

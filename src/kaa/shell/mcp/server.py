@@ -14,20 +14,20 @@ from kaa.ext.asking import NOBODY, Asker
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
 from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, NoAnswerError
-from kaa.mcp.manifest import Era, Manifest
+from kaa.mcp.manifest import Era, ServerManifest
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.offer import Offer
 from kaa.shell.mcp.rights import permissions_of, runner_of
 
 if TYPE_CHECKING:  # only where a server starts
     from kaa.mcp.client import McpClient
-    from kaa.mcp.connection import Connection
+    from kaa.mcp.connection import ServerConnection
     from kaa.mcp.contents import LogLine
     from kaa.shell.mcp.first_start import FirstStart
 
 AnswerT = TypeVar("AnswerT")
 
-Connect: TypeAlias = Callable[[Callable[[str], None]], "Connection"]
+Connect: TypeAlias = Callable[[Callable[[str], None]], "ServerConnection"]
 """Makes a connection to an approved server, given what logs a line that the server prints."""
 
 _LOG_LINES = 200
@@ -35,7 +35,7 @@ _LOG_LINES = 200
 _START_SECONDS, _DOWNLOAD_SECONDS = 30.0, 120.0
 
 
-class Timing(msgspec.Struct, frozen=True):
+class RetryTiming(msgspec.Struct, frozen=True):
     """How soon a server that failed is tried again, in seconds.
 
     Attributes:
@@ -49,7 +49,7 @@ class Timing(msgspec.Struct, frozen=True):
     stable: float = 60
 
 
-AS_USUAL = Timing()
+AS_USUAL = RetryTiming()
 
 
 class Server:
@@ -78,7 +78,7 @@ class Server:
         offer: Offer,
         connect: Connect,
         changed: Callable[[], None],
-        timing: Timing = AS_USUAL,
+        timing: RetryTiming = AS_USUAL,
         host: str = "",
         lacks: Callable[[str], Awaitable[None]] | None = None,
         locks: Path | None = None,
@@ -278,7 +278,7 @@ class Server:
             await client.close()
             self._tell()
 
-    def changed(self, manifest: Manifest) -> None:
+    def changed(self, manifest: ServerManifest) -> None:
         """See `ServerObserver`."""
         self._learn(manifest)
         self._tell()
@@ -305,7 +305,7 @@ class Server:
         self._needs_login = False
         earlier, logins = tuple(self.log), self._logins
 
-        def connection() -> "Connection":
+        def connection() -> "ServerConnection":
             """A second one replaces what the first one printed: mostly the same."""
             self.log.clear()
             self.log.extend(earlier)
@@ -401,7 +401,7 @@ class Server:
             self.offer.learn(msgspec.structs.replace(self.offer.manifest, era="legacy"))
         await self.end()
 
-    def _learn(self, manifest: Manifest) -> None:
+    def _learn(self, manifest: ServerManifest) -> None:
         self.offer.learn(manifest)
         for problem in manifest.left_out:
             self.log.append(problem)

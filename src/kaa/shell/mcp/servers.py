@@ -23,7 +23,7 @@ from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.reading import configured
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.manifests import ServerManifests
 from kaa.shell.mcp.offer import Offer
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.rights import permissions_of
@@ -34,9 +34,9 @@ from kaa.shell.settings import load_user_settings
 from kaa.workspace.sandbox.options import SandboxOptions
 
 if TYPE_CHECKING:  # only where a server starts
-    from kaa.mcp.connection import Connection
+    from kaa.mcp.connection import ServerConnection
     from kaa.shell.mcp.logins import McpLogins
-    from kaa.shell.mcp.place import Place
+    from kaa.shell.mcp.place import ServerPlace
     from kaa.shell.mcp.trusted_servers import TrustedServers
 
 # Streams on which servers say something now and then. Who waits for an answer has a limit of their own.
@@ -85,7 +85,7 @@ class ServerMaker:
         self._sandbox = sandbox
         self._asker = asker
         self._approvals = Approvals(home)
-        self._manifests = Manifests(home)
+        self._manifests = ServerManifests(home)
         self._told: set[str] = set()
 
     def servers(self, configured: Sequence[ConfiguredServer], root: str) -> ProjectServers:
@@ -179,10 +179,12 @@ class ServerMaker:
         host, locks = self._host(one, root), self._home.cache / "mcp"
         return Server(one, root, offer, connect, tell, host=host, lacks=lacks, locks=locks, forget_half=forget_half)
 
-    def _place(self, root: str) -> "Place":
-        from kaa.shell.mcp.place import Place  # lazy: a start of kaa starts no server
+    def _place(self, root: str) -> "ServerPlace":
+        from kaa.shell.mcp.place import ServerPlace  # lazy: a start of kaa starts no server
 
-        return Place(self._home, self._environ, root, lambda: self._sandbox(root), self._report, self._is_full_access)
+        return ServerPlace(
+            self._home, self._environ, root, lambda: self._sandbox(root), self._report, self._is_full_access
+        )
 
     def _host(self, one: ConfiguredServer, root: str) -> str:
         """Where a server is, for people."""
@@ -201,7 +203,7 @@ class ServerMaker:
         logins: "Callable[[], McpLogins]",
         offer: Offer,
         log: Callable[[str], None],
-    ) -> "Connection":
+    ) -> "ServerConnection":
         from kaa.shell.mcp.config.variables import unset_in  # lazy: a start of kaa starts no server
         from kaa.shell.mcp.starting import start_program
 

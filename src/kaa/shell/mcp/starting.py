@@ -29,7 +29,7 @@ from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.outside_programs import file_named_outside
 from kaa.shell.mcp.own_folder import line_elsewhere, meant_names, must_leave, way_back
 from kaa.shell.mcp.own_home import variables_of_home, with_users_home
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.readable import certificates, readable_places
 from kaa.shell.mcp.rights import hindrance_of, permissions_of, silence_of
 from kaa.shell.mcp.runners import environment_of_uv
@@ -162,7 +162,7 @@ class ServerProcess:
 
 async def start_program(
     server: ConfiguredServer,
-    place: Place,
+    place: ServerPlace,
     log: Callable[[str], None],
     admitted: Mapping[str, str],
     *,
@@ -196,7 +196,7 @@ async def start_program(
 
 async def _start(
     server: ConfiguredServer,
-    place: Place,
+    place: ServerPlace,
     log: Callable[[str], None],
     admitted: Mapping[str, str],
     closing: ExitStack,
@@ -205,7 +205,7 @@ async def _start(
 ) -> ServerProcess:
     """See `start_program`. `closing` is closed when the program has ended."""
     entry, folders = server.entry, OutsideFolders()
-    line = CommandLine.of(server, place)
+    line = ServerCommandLine.of(server, place)
     base = line.base(place.project)
     if is_free := not entry.sandbox and not place.is_full_access():
         await asyncio.to_thread(_refuse_writable, line, place, admitted, folders)
@@ -272,7 +272,7 @@ async def _start(
     return process
 
 
-def kept_folder(server: ConfiguredServer, place: Place, admitted: Mapping[str, str]) -> Path:
+def kept_folder(server: ConfiguredServer, place: ServerPlace, admitted: Mapping[str, str]) -> Path:
     """Create the folder of what a server keeps in a project, unless it exists.
 
     Args:
@@ -286,12 +286,12 @@ def kept_folder(server: ConfiguredServer, place: Place, admitted: Mapping[str, s
     return data_folder(place.home, server, place.project, _code_here(admitted, place))
 
 
-def _code_here(admitted: Mapping[str, str], place: Place) -> dict[str, str]:
+def _code_here(admitted: Mapping[str, str], place: ServerPlace) -> dict[str, str]:
     """The code that commands of this run can write."""
     return {path: digest for path, digest in admitted.items() if place.can_write_now(path)}
 
 
-def _passing_folder(place: Place, closing: ExitStack) -> Path:
+def _passing_folder(place: ServerPlace, closing: ExitStack) -> Path:
     """A folder for what a server would keep, which is removed at its end."""
     places = Places.of(place.environ, place.user_home, place.project, "servers")
     closing.callback(places.close)
@@ -312,19 +312,21 @@ async def _watched(code: Mapping[str, str], closing: ExitStack) -> "LivePackages
     return packages
 
 
-def _tell_left_out(folders: OutsideFolders, server: ConfiguredServer, place: Place, log: Callable[[str], None]) -> None:
+def _tell_left_out(
+    folders: OutsideFolders, server: ConfiguredServer, place: ServerPlace, log: Callable[[str], None]
+) -> None:
     if folders.left_out:
         log(said := _LEFT_OUT.format(folders.left_out))
         place.report(f"MCP server {server.name}: {said}")
 
 
-def _end_for(process: ServerProcess, reason: str, server: ConfiguredServer, place: Place) -> None:
+def _end_for(process: ServerProcess, reason: str, server: ConfiguredServer, place: ServerPlace) -> None:
     """End a server at once, and say why."""
     process.end_for(reason)
     place.report(f"MCP server {server.name}: {reason}")
 
 
-def _code_places(server: ConfiguredServer, line: CommandLine, place: Place) -> Iterator[str]:
+def _code_places(server: ConfiguredServer, line: ServerCommandLine, place: ServerPlace) -> Iterator[str]:
     """The files and folders that a server loads code from, as its command line, its variables and its plugin say it."""
     named = map(os.path.abspath, named_places(line, place, starts_there=bool(line.cwd)))
     paths = filter(None, (server.source.root, line.base(place.project) if line.cwd else "", *named))
@@ -338,7 +340,7 @@ def _code_places(server: ConfiguredServer, line: CommandLine, place: Place) -> I
 
 def _hindrance(
     server: ConfiguredServer,
-    place: Place,
+    place: ServerPlace,
     data: str,
     blocked: Sequence[Blocked],
     said: str,
@@ -351,7 +353,7 @@ def _hindrance(
     return kept or (way_back(server, said, place.project) if leaves else "")
 
 
-def code_to_admit(server: ConfiguredServer, place: Place) -> Mapping[str, str]:
+def code_to_admit(server: ConfiguredServer, place: ServerPlace) -> Mapping[str, str]:
     """Return what the user is asked about before a server starts: what it executes and commands can write.
 
     Raises:
@@ -361,13 +363,15 @@ def code_to_admit(server: ConfiguredServer, place: Place) -> Mapping[str, str]:
     code = code_of(server, place, folders := OutsideFolders())
     if not server.entry.sandbox and not place.is_full_access():
         try:
-            _refuse_writable(CommandLine.of(server, place), place, code, folders)
+            _refuse_writable(ServerCommandLine.of(server, place), place, code, folders)
         except ServerGoneError as error:
             raise UnknownCodeError(str(error)) from error
     return code
 
 
-def _refuse_writable(line: CommandLine, place: Place, admitted: Mapping[str, str], folders: OutsideFolders) -> None:
+def _refuse_writable(
+    line: ServerCommandLine, place: ServerPlace, admitted: Mapping[str, str], folders: OutsideFolders
+) -> None:
     """Refuse a program without a sandbox if it may execute what commands can write: they can still change it later.
 
     Raises:
@@ -385,7 +389,9 @@ def _refuse_writable(line: CommandLine, place: Place, admitted: Mapping[str, str
         )
 
 
-def _with_copies(rights: ProgramRights, code: Mapping[str, str], place: Place, copies: ExitStack) -> ProgramRights:
+def _with_copies(
+    rights: ProgramRights, code: Mapping[str, str], place: ServerPlace, copies: ExitStack
+) -> ProgramRights:
     """Rights with which a program sees copies of its code, as long as `copies` is open. Blocks."""
     from kaa.shell.mcp.copies import copy_code  # lazy: few servers execute code that commands can write
 
@@ -397,7 +403,7 @@ def _with_copies(rights: ProgramRights, code: Mapping[str, str], place: Place, c
 async def _started(
     argv: list[str],
     rights: ProgramRights,
-    place: Place,
+    place: ServerPlace,
     log: Callable[[str], None],
     hindrance: Callable[[Sequence[Blocked], str, str], str],
     *,
@@ -431,7 +437,7 @@ async def _started(
         return ServerProcess(program, stdin[0], stdout[0], stderr[0], log, hindrance, silence)
 
 
-def _program(name: str, base: str, place: Place, admitted: Mapping[str, str]) -> str:
+def _program(name: str, base: str, place: ServerPlace, admitted: Mapping[str, str]) -> str:
     programs = host_programs(place.environ)
     if "/" in (expanded := os.path.expanduser(name)):
         path = os.path.abspath(os.path.join(base, expanded))

@@ -16,7 +16,7 @@ from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, variables_in
 from kaa.shell.mcp.describing import described_code, in_one_line, variables_set
-from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.place import ServerPlace
 from kaa.shell.mcp.readable import RightsError, stays_in_project
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of, registry_of
 from kaa.shell.mcp.starting import code_to_admit
@@ -48,7 +48,7 @@ class TrustedServers:
         configured: gives the servers that are configured for the project.
     """
 
-    def __init__(self, approvals: Approvals, place: Place, configured: Sequence[ConfiguredServer]) -> None:
+    def __init__(self, approvals: Approvals, place: ServerPlace, configured: Sequence[ConfiguredServer]) -> None:
         self._approvals = approvals
         self._place = place
         self._configured = configured
@@ -95,7 +95,7 @@ class TrustedServers:
         return None if len(lines) > _MOST_LINES_OF_CODE else TrustedServer(server, code, lines)
 
 
-def _lines(server: ConfiguredServer, place: Place, code: Mapping[str, str]) -> tuple[str, ...]:
+def _lines(server: ConfiguredServer, place: ServerPlace, code: Mapping[str, str]) -> tuple[str, ...]:
     entry = server.entry
     may = " and ".join(permissions_of(entry, place.project).sentences) or "read no file of yours and connect to nothing"
     command = shlex.join((*variables_set(entry), entry.command, *entry.args))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kaa.host.paths import is_below, trail
 from kaa.shell.mcp.containers import executed_in_container, run_words
-from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
 _QUOTES = re.compile(r"['\"\\]")
@@ -24,7 +24,7 @@ class HiddenWordError(ValueError):
     """A word computes what it names; the message says what to do."""
 
 
-def writable_word(line: CommandLine, place: Place) -> str | None:
+def writable_word(line: ServerCommandLine, place: ServerPlace) -> str | None:
     """A path that the command line of a server leads to and that commands can write; None if there is none. Blocks.
 
     Args:

@@ -16,7 +16,7 @@ from kaa.components.plugins.marketplace import Npm, PluginSource, Relative, Url
 from kaa.host.process import files_limited_to
 from kaa.host.programs import host_programs
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
-from kaa.shell.extensions.git import Repository
+from kaa.shell.extensions.git import FetchedRepository
 from kaa.shell.extensions.sources import GitSource, PathSource
 from kaa.shell.extensions.staging import MAX_BYTES, StagedTree, copy_folder
 from kaa.shell.plugins.sources import repository_of
@@ -97,7 +97,7 @@ class Fetcher:
         return Fetched(tree.top)
 
     def _repository(self, source: GitSource) -> Fetched:
-        repository = Repository(self._staging / "repository", self._environ)
+        repository = FetchedRepository(self._staging / "repository", self._environ)
         commit = repository.fetch(source)
         tree = self._tree()
         repository.write(commit, source, tree)

@@ -9,7 +9,7 @@ import msgspec
 from kaa.components.plugins.dependencies import fits
 from kaa.components.plugins.marketplace import MarketplaceEntry, Npm, Relative, Url
 from kaa.components.plugins.versions import version_in
-from kaa.shell.extensions.git import Repository
+from kaa.shell.extensions.git import FetchedRepository
 from kaa.shell.extensions.sources import GitSource
 from kaa.shell.plugins.sources import repository_of, source_in
 
@@ -40,7 +40,7 @@ def newest_release(
     if source is None:
         return None
     beginning = f"{entry.name}--v"
-    tags = Repository(staging / "tags", environ).tags(source.url, beginning)
+    tags = FetchedRepository(staging / "tags", environ).tags(source.url, beginning)
     known = [
         (version, text)
         for text in (tag.removeprefix(beginning) for tag in tags)

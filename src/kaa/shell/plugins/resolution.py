@@ -14,7 +14,7 @@ from kaa.shell.plugins.store import PluginStore, PreparedPlugin
 _MOST = 50  # plugins that are got for one
 
 
-class Preparation(msgspec.Struct, frozen=True):
+class ResolvedPlugin(msgspec.Struct, frozen=True):
     """A plugin with those that it needs, ready to be installed.
 
     Attributes:
@@ -35,7 +35,7 @@ class Preparation(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def prepared_with_dependencies(store: PluginStore, text: str, directory: str) -> Iterator[Preparation]:
+def prepared_with_dependencies(store: PluginStore, text: str, directory: str) -> Iterator[ResolvedPlugin]:
     """Get a plugin, and those that it needs and that are not installed. As `PluginStore.prepare`.
 
     What is needed comes from the marketplace of the plugin, or from another one that this marketplace allows.
@@ -67,7 +67,7 @@ class _Resolution:
         self._allowed: set[str] = set()
         self._problems: dict[str, None] = {}
 
-    def of(self, text: str, directory: str) -> Preparation:
+    def of(self, text: str, directory: str) -> ResolvedPlugin:
         wanted = self._wanted(text, directory)
         if marketplace := wanted.record.marketplace:
             self._allowed = {marketplace, *self._store.marketplace(marketplace).allows}
@@ -155,7 +155,7 @@ class _Resolution:
         self._prepared[source] = prepared
         return prepared
 
-    def _result(self, wanted: PreparedPlugin) -> Preparation:
+    def _result(self, wanted: PreparedPlugin) -> ResolvedPlugin:
         """What is needed in the end: another version of a plugin may need other ones than the first."""
         done: dict[str, None] = {}  # those that others need come before these
         reasons: dict[str, list[str]] = {}
@@ -177,7 +177,7 @@ class _Resolution:
         follow(wanted.record.source)
         needed = tuple(self._prepared[one] for one in reversed(done) if one != wanted.record.source)
         told = {name: ", ".join(dict.fromkeys(who)) for name, who in reasons.items()}
-        return Preparation(wanted, needed, told, tuple(self._problems))
+        return ResolvedPlugin(wanted, needed, told, tuple(self._problems))
 
 
 def _called(prepared: PreparedPlugin) -> str:

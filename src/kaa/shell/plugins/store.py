@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.components.plugins.dependencies import fits
-from kaa.components.plugins.folder import Directory
+from kaa.components.plugins.folder import PluginDirectory
 from kaa.components.plugins.manifest import Plugin
 from kaa.components.plugins.marketplace import (
     PLACES,
@@ -271,7 +271,7 @@ class PluginStore:
     def _prepared(
         self, fetched: Fetched, given: str, name: str, entry: MarketplaceEntry | None, records: Records, version: str
     ) -> PreparedPlugin:
-        plugin = plugin_in(Directory(fetched.top), name, entry)
+        plugin = plugin_in(PluginDirectory(fetched.top), name, entry)
         if isinstance(plugin, Unusable):
             raise InstallationError(f"{given} is no plugin: {plugin.reason}")
         if version and not fits(plugin.version, version):
@@ -328,7 +328,7 @@ def _put(new: Path, target: Path) -> None:
 
 
 def _list_in(folder: Path, named: str) -> Marketplace:
-    listing = Directory(folder)
+    listing = PluginDirectory(folder)
     for place in PLACES:
         if (data := listing.read(place)) is not None:
             try:

@@ -12,7 +12,7 @@ from kaa.builtin.amounts import counted
 from kaa.builtin.mcp.names import tool_prefix
 from kaa.components.hooks import HookDefinition, HookDialect
 from kaa.components.hooks.reading import hooks_in
-from kaa.components.plugins.folder import Directory
+from kaa.components.plugins.folder import PluginDirectory
 from kaa.components.plugins.lsp import LanguageServer
 from kaa.components.plugins.manifest import Plugin, PluginDialect, PluginFile
 from kaa.components.plugins.variables import PluginFolders, environment_for, expanded, keeps_data, values_for
@@ -74,7 +74,7 @@ class EnabledPlugins:
             plugin, folders = record.plugin, record.folders(self._home, project)
             shown = [option for option in plugin.options if not option.secret]  # the model reads these files
             values = values_for(plugin.dialect, folders, shown, record.values)
-            listing = Directory(self._home.plugins / record.folder)
+            listing = PluginDirectory(self._home.plugins / record.folder)
             kinds: Sequence[tuple[Kind, tuple[PluginFile, ...]]] = (
                 ("skill", plugin.skills),
                 ("command", plugin.commands),
@@ -94,7 +94,7 @@ class EnabledPlugins:
         """The instructions for every conversation, with their files."""
         for record in self._records:
             root = self._home.plugins / record.folder
-            listing = Directory(root)
+            listing = PluginDirectory(root)
             for file in record.plugin.context_files:
                 if (data := listing.read(file.path)) is not None:
                     yield root / file.path, data

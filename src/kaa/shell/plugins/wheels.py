@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kaa.components.plugins.agent_plugins import InvalidPluginError, wheel_folder, wheel_plugin_in
-from kaa.components.plugins.folder import Directory, Listing
+from kaa.components.plugins.folder import Listing, PluginDirectory
 from kaa.components.plugins.json_fields import MAX_NAME
 from kaa.shell.extensions.errors import InstallationError
 
@@ -69,7 +69,7 @@ def plugin_of(source: WheelSource) -> tuple[FoundWheel, Listing]:
     wheels = wheels_with_plugins(source.project)
     for wheel in wheels:
         if wheel.name == source.name:
-            site = Directory(wheel.site)
+            site = PluginDirectory(wheel.site)
             try:
                 about = site.read(f"{wheel.name}-{wheel.version}.dist-info/agent_plugins.json") or b""
                 return wheel, wheel_folder(site, wheel_plugin_in(about))

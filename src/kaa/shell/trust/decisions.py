@@ -13,7 +13,7 @@ from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.instructions import MAX_INSTRUCTION_BYTES
 from kaa.shell.trust.nested import nested_names
-from kaa.shell.trust.store import Changed, Declined, Trusted, TrustState, TrustStore, Undecided, Untrustable
+from kaa.shell.trust.store import Changed, DeclinedTrust, Trusted, TrustState, TrustStore, Undecided, Untrustable
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class TrustDecisions:
                 return f"You have trusted these files{when}; a change ends it."
             case Changed():
                 return f"You have trusted an earlier version{when}; the files have changed."
-            case Declined():
+            case DeclinedTrust():
                 return f"You have declined trust{when}; kaa does not ask at the start."
         return "Nothing is decided about these files: kaa does not trust them."
 

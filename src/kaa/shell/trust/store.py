@@ -33,7 +33,7 @@ class Trusted(msgspec.Struct, frozen=True):
     """The user trusted the project's files exactly as they are now."""
 
 
-class Declined(msgspec.Struct, frozen=True):
+class DeclinedTrust(msgspec.Struct, frozen=True):
     """The user does not trust the project's files, whatever they are: changes do not ask again."""
 
 
@@ -49,7 +49,7 @@ class Untrustable(msgspec.Struct, frozen=True):
     reason: str
 
 
-TrustState: TypeAlias = NothingToTrust | Undecided | Trusted | Declined | Changed | Untrustable
+TrustState: TypeAlias = NothingToTrust | Undecided | Trusted | DeclinedTrust | Changed | Untrustable
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class TrustStore:
         records = self._read()
         record = records.get(_key(configuration))
         if record is not None and record.decision == "declined":
-            return Declined()
+            return DeclinedTrust()
         if configuration.problem is not None:
             return Untrustable(configuration.problem)
         if record is None:

@@ -263,7 +263,7 @@ git read-tree "$2"; git ls-files -z -d --format='%(objectmode) %(path)'
 """
 
 
-class Found(NamedTuple):
+class DirectoryState(NamedTuple):
     """What is in a directory.
 
     Attributes:
@@ -331,12 +331,12 @@ class States:
         """
         return await self._run(_SNAPSHOT, directory, *known)
 
-    async def look_closely(self, directory: str, *known: str) -> Found:
+    async def look_closely(self, directory: str, *known: str) -> DirectoryState:
         """Return the tree of a directory, as `snapshot`, and what there is besides."""
         tree, *names = (await self._run(_LOOK_CLOSELY, directory, *known)).split("\0")
         end = names.index("")
         left_out = (path for path in names[:end] if not self.hides(os.path.join(directory, path)))
-        return Found(tree, tuple(dict.fromkeys(left_out)), tuple(filter(None, names[end:])))
+        return DirectoryState(tree, tuple(dict.fromkeys(left_out)), tuple(filter(None, names[end:])))
 
     async def head(self, directory: str) -> str:
         """The commit that is checked out in a directory; empty for none."""

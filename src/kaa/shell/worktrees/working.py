@@ -111,7 +111,7 @@ class UnmergedError(WorktreeError):
         self.standing = standing
 
 
-class Entered(NamedTuple):
+class EnteredWorktree(NamedTuple):
     """A worktree to work in.
 
     Attributes:
@@ -163,7 +163,7 @@ class Worktrees:
         self._home = home
         self._environ = environ
 
-    async def enter(self, name: str, *, of_agent: bool = False) -> Entered:
+    async def enter(self, name: str, *, of_agent: bool = False) -> EnteredWorktree:
         """Return the worktree of a name, created if there is none; an empty name means a new one.
 
         Args:
@@ -190,7 +190,7 @@ class Worktrees:
                 f"the directory {known.directory} of the worktree {name} is gone:"
                 f" `kaa worktrees drop {name}` forgets it"
             )
-        return Entered(known, is_new=False)
+        return EnteredWorktree(known, is_new=False)
 
     def directory_in(self, worktree: Worktree) -> str:
         """Return the directory in a worktree that corresponds to the one in which kaa was started. It is created.
@@ -380,7 +380,7 @@ class Worktrees:
         self.registry.forget(worktree.name)
         return stays
 
-    async def _create(self, name: str, *, of_agent: bool) -> Entered:
+    async def _create(self, name: str, *, of_agent: bool) -> EnteredWorktree:
         is_repository = _is_repository(self.project)
         directory, store = self.registry.directory(name), self.registry.store(name)
         begun = Worktree(
@@ -405,7 +405,7 @@ class Worktrees:
                 await self.drop(begun, force=True)
             raise
         TrustStore(self._home).carry_over(self.place, worktree.directory)
-        return Entered(worktree, is_new=True, left_out=left_out)
+        return EnteredWorktree(worktree, is_new=True, left_out=left_out)
 
     async def _filled(self, begun: Worktree) -> tuple[Worktree, tuple[str, ...]]:
         """Write the files of a new worktree. Returns it, and files of the project that are not in it."""

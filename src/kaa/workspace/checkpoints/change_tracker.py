@@ -9,8 +9,8 @@ from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.attribution import ChangeRow, state_of
 from kaa.workspace.checkpoints.contract import CheckpointsDeclinedError, FileState, Permit, StateRow
 from kaa.workspace.checkpoints.link import Link, checked, to_end
-from kaa.workspace.checkpoints.reports import Begun, Extent, Report, States, read_report
-from kaa.workspace.checkpoints.store import Store
+from kaa.workspace.checkpoints.reports import Begun, Extent, LookReport, Report, read_report
+from kaa.workspace.checkpoints.store import CheckpointStore
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import Slots
 
@@ -52,7 +52,7 @@ class ChangeTracker:
         announce_bytes: int,
         first_files: int,
         permit: Permit,
-        start: Callable[[], Awaitable[tuple[Store, bytes, bool]]],
+        start: Callable[[], Awaitable[tuple[CheckpointStore, bytes, bool]]],
         seen: Callable[[bytes, list[ChangeRow], Sequence[str]], Awaitable[None]],
         learned: Callable[[Sequence[ChangeRow]], Awaitable[None]],
         completed: Callable[[Sequence[tuple[str, StateRow]]], None],
@@ -151,7 +151,7 @@ class ChangeTracker:
         found: dict[str, FileState | None] = {}
         for start in range(0, len(paths), _LOOK_AT_ONCE):
             part = paths[start : start + _LOOK_AT_ONCE]
-            seen = parse((await link.ask({"op": "look", "paths": part})).header, States)
+            seen = parse((await link.ask({"op": "look", "paths": part})).header, LookReport)
             if len(seen.states) != len(part):
                 raise WorkspaceUnavailableError("The process for checkpoints sent what cannot be understood.")
             found |= {

@@ -16,8 +16,8 @@ from kaa.workspace.checkpoints.link import Link
 from kaa.workspace.checkpoints.planning import Way
 from kaa.workspace.checkpoints.plans import FileConflict, FileDifference, FileMove, FileStep, RestorePlan, RestoreResult
 from kaa.workspace.checkpoints.reports import Noted, doing_of
-from kaa.workspace.checkpoints.restoring import Problem, Progress, restore
-from kaa.workspace.checkpoints.store import Store, Turn, new_change_set_id
+from kaa.workspace.checkpoints.restoring import MoveProblem, Progress, restore
+from kaa.workspace.checkpoints.store import CheckpointStore, Turn, new_change_set_id
 from kaa.workspace.slots import Slots
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class LocalCheckpoints:
     Args:
         root: real path of the project.
         slots: give the slot that sees it.
-        folder: where everything is kept; see `Store`.
+        folder: where everything is kept; see `CheckpointStore`.
         limits: how much of it.
         session_id: whose change sets these are.
         permit: asked before much is copied.
@@ -95,7 +95,7 @@ class LocalCheckpoints:
             self._take_in,
             self._complete,
         )
-        self._opening: asyncio.Task[Store] | None = None
+        self._opening: asyncio.Task[CheckpointStore] | None = None
         self._turn = asyncio.Lock()
         self._is_open = False
         self._began = 0
@@ -240,7 +240,7 @@ class LocalCheckpoints:
             done, _of_files(kept, steps, plan), _of_files(failures, steps, plan), _of_files(reduced, steps, plan)
         )
 
-    async def _restore_outside(self, store: Store, moves: Sequence[FileMove]) -> Sequence[Problem]:
+    async def _restore_outside(self, store: CheckpointStore, moves: Sequence[FileMove]) -> Sequence[MoveProblem]:
         """Carry out moves of protected files. Returns what was not done."""
         if not moves or self._protected is None:
             return ()
@@ -253,7 +253,7 @@ class LocalCheckpoints:
                 finally:
                     await link.close()
         except OSError as error:
-            return [Problem(move, error.strerror or str(error), by_system=True) for move in moves]
+            return [MoveProblem(move, error.strerror or str(error), by_system=True) for move in moves]
 
     def _is_protected(self, path: str) -> bool:
         return self._protected is not None and self._protected.denies(self._absolute(path))
@@ -305,9 +305,9 @@ class LocalCheckpoints:
             if not failed(self._opening):
                 await asyncio.to_thread(_leave, self._opening.result())
 
-    async def _store(self) -> Store:
+    async def _store(self) -> CheckpointStore:
         if self._opening is None or failed(self._opening):
-            self._opening = asyncio.create_task(asyncio.to_thread(Store, self._folder, self._limits))
+            self._opening = asyncio.create_task(asyncio.to_thread(CheckpointStore, self._folder, self._limits))
         return await asyncio.shield(self._opening)
 
     async def _permitted(self, files: int, size: int) -> bool:
@@ -317,7 +317,7 @@ class LocalCheckpoints:
             await asyncio.to_thread((await self._store()).packs.discard_own)
         return permitted
 
-    async def _known(self) -> tuple[Store, bytes, bool]:
+    async def _known(self) -> tuple[CheckpointStore, bytes, bool]:
         """From what a slot is to begin, and whether all that differs from it is the doing of a turn."""
         store = await self._store()
         self._lost_slot = self._is_open
@@ -367,7 +367,7 @@ class LocalCheckpoints:
 
         return await asyncio.to_thread(load)
 
-    async def _give_signs(self, store: Store) -> None:
+    async def _give_signs(self, store: CheckpointStore) -> None:
         while True:
             await asyncio.sleep(_SIGN_SECONDS)
             await asyncio.to_thread(store.touch_turn, self._session_id)
@@ -395,7 +395,7 @@ def _was_moved_away(path: str) -> bool:
     return any(map(is_kept_name, path.split("/")))
 
 
-def _content(store: Store, move: FileMove) -> bytes:
+def _content(store: CheckpointStore, move: FileMove) -> bytes:
     state = move.target
     return store.content(state) if state is not None and state.kind == "file" else b""
 
@@ -408,7 +408,7 @@ def _of_files(
     return tuple(conflict for path, conflict in sorted(found.items()) if path in files)
 
 
-def _leave(store: Store) -> None:
+def _leave(store: CheckpointStore) -> None:
     try:
         store.prune()
     finally:

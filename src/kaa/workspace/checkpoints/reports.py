@@ -51,7 +51,7 @@ class Noted(msgspec.Struct, frozen=True):
     noted: str
 
 
-class States(msgspec.Struct, frozen=True):
+class LookReport(msgspec.Struct, frozen=True):
     """The header of an answer to `look`. `outside`: the paths that cannot be looked at."""
 
     states: tuple[StateRow | None, ...]

@@ -13,7 +13,7 @@ from kaa.workspace.checkpoints.link import Link, checked
 from kaa.workspace.checkpoints.planning import in_order
 from kaa.workspace.checkpoints.plans import FileMove
 from kaa.workspace.checkpoints.reports import Restored, row_of
-from kaa.workspace.checkpoints.store import Store
+from kaa.workspace.checkpoints.store import CheckpointStore
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
 _CHANGED_SINCE = "changed since the preview"
@@ -26,7 +26,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Told how many of how many moves are done."""
 
 
-class Problem(NamedTuple):
+class MoveProblem(NamedTuple):
     """A move that was not carried out. `by_system`: the system refused it, so that it can be repeated later."""
 
     move: FileMove
@@ -34,16 +34,16 @@ class Problem(NamedTuple):
     by_system: bool
 
 
-class Outcome(NamedTuple):
+class RestoreOutcome(NamedTuple):
     """What became of moves. `remarks`: by path, what one was carried out without; the others had no problem."""
 
-    problems: list[Problem]
+    problems: list[MoveProblem]
     remarks: dict[str, str]
 
 
 async def restore(
-    link: Link, store: Store, session_id: str, moves: Iterable[FileMove], progress: Progress | None
-) -> Outcome:
+    link: Link, store: CheckpointStore, session_id: str, moves: Iterable[FileMove], progress: Progress | None
+) -> RestoreOutcome:
     """Carry out moves. What is done already can be done again.
 
     What comes back is put first. A content that could not be put back stays where it is now, if it is somewhere.
@@ -74,9 +74,9 @@ async def restore(
 
 
 async def _carry_out(
-    link: Link, store: Store, token: str, phases: Sequence[Sequence[FileMove]], progress: Progress | None
-) -> Outcome:
-    problems: list[Problem] = []
+    link: Link, store: CheckpointStore, token: str, phases: Sequence[Sequence[FileMove]], progress: Progress | None
+) -> RestoreOutcome:
+    problems: list[MoveProblem] = []
     remarks: dict[str, str] = {}
     total = sum(map(len, phases))
     asked: deque[tuple[list[FileMove], asyncio.Future[Frame], int]] = deque()
@@ -92,7 +92,7 @@ async def _carry_out(
             if remark:
                 remarks[move.path] = remark
             if problem is not None:
-                problems.append(Problem(move, problem or _CHANGED_SINCE, by_system=bool(problem)))
+                problems.append(MoveProblem(move, problem or _CHANGED_SINCE, by_system=bool(problem)))
         answered += size
         if progress is not None:
             progress(answered, total)
@@ -109,10 +109,10 @@ async def _carry_out(
                 await take_answer()
         while asked:  # what could not be put back keeps the next phase from taking it away
             await take_answer()
-    return Outcome(problems, remarks)
+    return RestoreOutcome(problems, remarks)
 
 
-def _without_last_copies(moves: Iterable[FileMove], problems: list[Problem]) -> list[FileMove]:
+def _without_last_copies(moves: Iterable[FileMove], problems: list[MoveProblem]) -> list[FileMove]:
     """Moves without those that would take away what could not be put back elsewhere. They become problems."""
     missing = {
         problem.move.target.digest: problem
@@ -127,7 +127,7 @@ def _without_last_copies(moves: Iterable[FileMove], problems: list[Problem]) -> 
         if cause is None:
             found.append(move)
         else:
-            problems.append(Problem(move, f"kept, as {cause.move.path} could not be put back", cause.by_system))
+            problems.append(MoveProblem(move, f"kept, as {cause.move.path} could not be put back", cause.by_system))
     return found
 
 
@@ -144,7 +144,9 @@ def _batches(moves: Sequence[FileMove]) -> Iterator[list[FileMove]]:
         yield batch
 
 
-def _contents(store: Store, moves: Iterable[FileMove], problems: list[Problem]) -> list[tuple[FileMove, bytes]]:
+def _contents(
+    store: CheckpointStore, moves: Iterable[FileMove], problems: list[MoveProblem]
+) -> list[tuple[FileMove, bytes]]:
     """Moves with what files are to contain. Those whose content is missing become problems."""
     found = []
     for move in moves:
@@ -153,7 +155,7 @@ def _contents(store: Store, moves: Iterable[FileMove], problems: list[Problem]) 
             try:
                 content = store.content(move.target)
             except MissingCheckpointError as error:
-                problems.append(Problem(move, str(error), by_system=False))
+                problems.append(MoveProblem(move, str(error), by_system=False))
                 continue
         found.append((move, content))
     return found

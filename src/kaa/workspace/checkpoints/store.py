@@ -60,7 +60,7 @@ class DiskUse(msgspec.Struct, frozen=True):
     oldest: float | None
 
 
-class Store:
+class CheckpointStore:
     """The folder of one project. Blocking: call it in a thread.
 
     Args:

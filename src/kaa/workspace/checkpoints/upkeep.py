@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from kaa.workspace.checkpoints.contract import CheckpointLimits
-from kaa.workspace.checkpoints.store import DiskUse, Store
+from kaa.workspace.checkpoints.store import CheckpointStore, DiskUse
 
 
 def tidy(folder: str, limits: CheckpointLimits) -> Iterator[DiskUse]:
@@ -22,7 +22,7 @@ def tidy(folder: str, limits: CheckpointLimits) -> Iterator[DiskUse]:
     with os.scandir(folder) as entries:
         paths = sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
     for path in paths:
-        store = Store(path, limits)
+        store = CheckpointStore(path, limits)
         try:
             store.prune()
             yield store.use()

@@ -27,7 +27,7 @@ from kaa.workspace.network.http_proxy import serve_http
 from kaa.workspace.network.internet import Internet, SystemInternet, UnreachableError, connect_first, resolve
 from kaa.workspace.network.journal import BlockedDestination, NetworkJournal
 from kaa.workspace.network.limits import ProxyLimits
-from kaa.workspace.network.reach import ConnectTo, DestinationRefusedError, Server
+from kaa.workspace.network.reach import ConnectTo, DestinationRefusedError, Upstream
 from kaa.workspace.network.streams import MalformedError, Stream
 from kaa.workspace.network.upstream import UnsupportedProxyError, UpstreamProxies, UpstreamProxy
 
@@ -133,7 +133,7 @@ class NetworkGate:
             visit.close()
 
     def _reach_for(self, visit: "_Visit") -> ConnectTo:
-        async def reach(destination: Destination, *, tunnel: bool) -> Server:
+        async def reach(destination: Destination, *, tunnel: bool) -> Upstream:
             try:
                 return await self._connect(visit, destination, tunnel=tunnel)
             except DestinationRefusedError as refusal:
@@ -142,7 +142,7 @@ class NetworkGate:
 
         return reach
 
-    async def _connect(self, visit: "_Visit", destination: Destination, *, tunnel: bool) -> Server:
+    async def _connect(self, visit: "_Visit", destination: Destination, *, tunnel: bool) -> Upstream:
         await self._hold(visit, destination)
         self._check(destination)
         try:
@@ -165,8 +165,8 @@ class NetworkGate:
         visit.destination, visit.address, visit.server = destination, address, stream
         self._journal.allow(destination)
         if upstream is None or tunnel:
-            return Server(stream)
-        return Server(stream, through_proxy=True, authorization=upstream.authorization)
+            return Upstream(stream)
+        return Upstream(stream, through_proxy=True, authorization=upstream.authorization)
 
     async def _hold(self, visit: "_Visit", destination: Destination) -> None:
         """Wait while the user is asked about a destination that is not allowed, if somebody can be asked.

@@ -39,7 +39,7 @@ _HOP_BY_HOP = frozenset(
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 
 
-class HttpRequest(NamedTuple):
+class RequestHead(NamedTuple):
     """The head of a request.
 
     Attributes:
@@ -108,14 +108,14 @@ class HttpRequest(NamedTuple):
         return "\r\n".join(lines).encode("latin-1")
 
 
-class HttpResponse(NamedTuple):
+class ResponseHead(NamedTuple):
     """The head of an answer: its status and its bytes, made fit to be passed on."""
 
     status: int
     encoded: bytes
 
 
-def parse_request(head: bytes) -> HttpRequest:
+def parse_request(head: bytes) -> RequestHead:
     """Parse the head of a request, without the empty line at its end.
 
     Raises:
@@ -131,10 +131,10 @@ def parse_request(head: bytes) -> HttpRequest:
         raise MalformedError("there is more than one Host field")
     dropped = _HOP_BY_HOP | _FRAMING | {"host"} | _named_by_connection(fields)
     kept = tuple(field for field in fields if field[0].lower() not in dropped)
-    return HttpRequest(method, target, version, kept, _framing(fields, version))
+    return RequestHead(method, target, version, kept, _framing(fields, version))
 
 
-def parse_response(head: bytes) -> HttpResponse:
+def parse_response(head: bytes) -> ResponseHead:
     """Parse the head of an answer, without the empty line at its end.
 
     Its body is passed on as it is, and ends with the connection. The client may judge the rest of the head itself.
@@ -150,7 +150,7 @@ def parse_response(head: bytes) -> HttpResponse:
     about_connection = tuple((name, line.partition(b":")[2].decode("latin-1")) for name, line in fields)
     dropped = _HOP_BY_HOP | (_named_by_connection(about_connection) - _FRAMING)
     kept = [line for name, line in fields if name not in dropped]
-    return HttpResponse(int(match[1]), b"\r\n".join((status_line, *kept, b"Connection: close", b"", b"")))
+    return ResponseHead(int(match[1]), b"\r\n".join((status_line, *kept, b"Connection: close", b"", b"")))
 
 
 def _parse_field(line: str) -> tuple[str, str]:

@@ -9,10 +9,10 @@ import contextlib
 
 from kaa.workspace.network.bodies import copy_body
 from kaa.workspace.network.destinations import in_brackets
-from kaa.workspace.network.heads import Framing, HttpRequest, HttpResponse, parse_request, parse_response
+from kaa.workspace.network.heads import Framing, RequestHead, ResponseHead, parse_request, parse_response
 from kaa.workspace.network.internet import UnreachableError
 from kaa.workspace.network.limits import ProxyLimits
-from kaa.workspace.network.reach import ConnectTo, DestinationRefusedError, Server
+from kaa.workspace.network.reach import ConnectTo, DestinationRefusedError, Upstream
 from kaa.workspace.network.streams import EndOfStreamError, MalformedError, Stream, TooLongError, pump, splice
 
 _REASONS = {
@@ -60,7 +60,7 @@ async def serve_http(client: Stream, reach: ConnectTo, limits: ProxyLimits) -> N
         await _discard(client, _LINGER_SECONDS)
 
 
-async def _receive_request(client: Stream, limits: ProxyLimits) -> HttpRequest:
+async def _receive_request(client: Stream, limits: ProxyLimits) -> RequestHead:
     try:
         async with asyncio.timeout(limits.head_seconds):
             return parse_request(await client.head(limits.head_bytes))
@@ -72,13 +72,13 @@ async def _receive_request(client: Stream, limits: ProxyLimits) -> HttpRequest:
         raise _FailureError(400, str(error)) from None
 
 
-async def _tunnel(client: Stream, request: HttpRequest, reach: ConnectTo) -> None:
+async def _tunnel(client: Stream, request: RequestHead, reach: ConnectTo) -> None:
     server = await reach(request.tunnel(), tunnel=True)
     await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
     await splice(client, server.stream)
 
 
-async def _exchange(client: Stream, request: HttpRequest, reach: ConnectTo, limits: ProxyLimits) -> None:
+async def _exchange(client: Stream, request: RequestHead, reach: ConnectTo, limits: ProxyLimits) -> None:
     """Pass on one request and its answer.
 
     Raises:
@@ -132,7 +132,7 @@ class _Answer:
         begun: the client has got some of it.
     """
 
-    def __init__(self, client: Stream, server: Server, limits: ProxyLimits) -> None:
+    def __init__(self, client: Stream, server: Upstream, limits: ProxyLimits) -> None:
         self._client = client
         self._server = server
         self._limits = limits
@@ -148,7 +148,7 @@ class _Answer:
                 break
         await pump(self._server.stream, self._client)
 
-    async def _receive(self) -> HttpResponse:
+    async def _receive(self) -> ResponseHead:
         try:
             head = parse_response(await self._server.stream.head(self._limits.head_bytes))
         except EndOfStreamError:

@@ -39,7 +39,7 @@ class DestinationRefusedError(Exception):
         super().__init__(f"{refusal}: {reason}")
 
 
-class Server(NamedTuple):
+class Upstream(NamedTuple):
     """A connection to a destination.
 
     Attributes:
@@ -56,7 +56,7 @@ class Server(NamedTuple):
 class ConnectTo(Protocol):
     """Connects to a destination on behalf of one client. Called once per client."""
 
-    async def __call__(self, destination: Destination, *, tunnel: bool) -> Server:
+    async def __call__(self, destination: Destination, *, tunnel: bool) -> Upstream:
         """Connect, if the rules allow it.
 
         Args:

@@ -29,7 +29,7 @@ class _Known(NamedTuple):
 _known: dict[str, _Known] = {}  # a fact of the process: agents and programs work in the same directories
 
 
-class Roots:
+class SandboxRoots:
     """The directories of one sandbox. What another one of this process knows of one holds for this one, too."""
 
     def __init__(self) -> None:

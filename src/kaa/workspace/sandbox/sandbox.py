@@ -25,7 +25,7 @@ from kaa.workspace.sandbox.environment import sandbox_environment
 from kaa.workspace.sandbox.findings import Carrier, Findings
 from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions, policy_for
-from kaa.workspace.sandbox.roots import Roots, real_root
+from kaa.workspace.sandbox.roots import SandboxRoots, real_root
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
 from kaa.workspace.slots import GuardLostError, Slot, SlotKind
 
@@ -94,7 +94,7 @@ class Sandbox:
         beside: "Sandbox | None" = None,
     ) -> None:
         options = msgspec.structs.replace(options, writable=tuple(map(real_root, options.writable)))
-        self._roots = Roots()
+        self._roots = SandboxRoots()
         self._roots.add((root, *options.writable))
         note_writable((root, *options.writable, *places.written))
         leave_out((root, *options.writable))

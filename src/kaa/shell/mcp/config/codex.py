@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from kaa.core.messages import Json
-from kaa.shell.mcp.config.dialects import FieldError, translated
+from kaa.shell.mcp.config.dialects import ConfigFieldError, translated
 
 _RENAMED = {"http_headers": "headers", "enabled_tools": "tools", "disabled_tools": "excludeTools"}
 _TIMES = {  # to the field and the units in a second; what comes later counts
@@ -46,5 +46,5 @@ def translated_codex(fields: Mapping[str, Json]) -> tuple[dict[str, Json], tuple
 def _seconds(name: str, value: Json, units: int) -> tuple[float, bool]:
     """The time, and whether kaa bounds it."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
-        raise FieldError(f"`{name}` is {value!r}, not a positive number")
+        raise ConfigFieldError(f"`{name}` is {value!r}, not a positive number")
     return (_LONGEST_SECONDS, True) if math.isinf(value) else (value if units == 1 else value / units, False)

@@ -18,7 +18,7 @@ _MEANINGLESS = frozenset({"autoEnableCodemode", "gallery", "dev", "autoApprove",
 _NO_FILES = "`envFile` is ignored: kaa reads no environment files. Write the variables into `env`"
 
 
-class FieldError(ValueError):
+class ConfigFieldError(ValueError):
     """A field cannot be used; the text says which and why."""
 
 
@@ -26,7 +26,7 @@ def translated(fields: Mapping[str, Json], dialect: Dialect) -> tuple[dict[str, 
     """The fields as `ServerEntry` has them, and what is refused or has no meaning, one sentence each.
 
     Raises:
-        FieldError: a field has a value that cannot be understood.
+        ConfigFieldError: a field has a value that cannot be understood.
     """
     found = {name: value for name, value in fields.items() if name not in _MEANINGLESS}
     ignored = () if found.pop("envFile", None) is None else (_NO_FILES,)
@@ -47,11 +47,11 @@ def translated(fields: Mapping[str, Json], dialect: Dialect) -> tuple[dict[str, 
 
 def _type(value: Json) -> str:
     if not isinstance(value, str) or value not in _TYPES:
-        raise FieldError(f"`type` is {value!r}: kaa connects to stdio, http and sse")
+        raise ConfigFieldError(f"`type` is {value!r}: kaa connects to stdio, http and sse")
     return _TYPES[value]
 
 
 def _seconds(value: Json, units: int) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-        raise FieldError(f"`timeout` is {value!r}, not a positive number")
+        raise ConfigFieldError(f"`timeout` is {value!r}, not a positive number")
     return value / units

@@ -16,7 +16,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.host.regular_files import read_regular
 from kaa.shell.mcp.config.codex import translated_codex
-from kaa.shell.mcp.config.dialects import FieldError, translated
+from kaa.shell.mcp.config.dialects import ConfigFieldError, translated
 from kaa.shell.mcp.config.entry import Source
 from kaa.shell.mcp.config.reading import alike, server_of
 from kaa.shell.user_file import UserFileError, read_json, wrong_encoding
@@ -47,14 +47,14 @@ class ImportedServer(msgspec.Struct, frozen=True):
     remarks: tuple[str, ...] = ()
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedServers(msgspec.Struct, frozen=True):
     """What was found, and what cannot be used, in sentences."""
 
     servers: tuple[ImportedServer, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def imported(agent: str, home: Path, project: str) -> Imported:
+def imported(agent: str, home: Path, project: str) -> ImportedServers:
     """The servers that an agent has for the user.
 
     Args:
@@ -72,7 +72,7 @@ def imported(agent: str, home: Path, project: str) -> Imported:
         for given, fields in entries.items():
             try:
                 if not isinstance(fields, dict):
-                    raise FieldError("it is not an object")
+                    raise ConfigFieldError("it is not an object")
                 own, remarks = translate(fields)
                 if own.pop("sandbox", None) is not None:
                     remarks = (*remarks, "`sandbox` is ignored: write it into kaa's file yourself")
@@ -82,19 +82,19 @@ def imported(agent: str, home: Path, project: str) -> Imported:
                 taken[alike(name)] = own
             except ValueError as error:
                 problems.append(f"MCP server {given[:80]} in {file} is left out: {error}")
-    return Imported(tuple(found), tuple(problems))
+    return ImportedServers(tuple(found), tuple(problems))
 
 
 def _free(name: str, fields: dict[str, Json], taken: Mapping[str, dict[str, Json]]) -> str:
     """The name, with a number if another server has one like it.
 
     Raises:
-        FieldError: that one is the same server.
+        ConfigFieldError: that one is the same server.
     """
     free, number = name, 1
     while (other := taken.get(alike(free))) is not None:
         if other == fields:
-            raise FieldError("another server with a name like this is the same")
+            raise ConfigFieldError("another server with a name like this is the same")
         number += 1
         free = f"{name[: _MAX_NAME - 4]}-{number}"
     return free
@@ -110,12 +110,12 @@ def _without_secrets(name: str, fields: dict[str, Json]) -> tuple[dict[str, Json
     """The fields with references where keys stand in the clear: a copy would be one more place to lose them.
 
     Raises:
-        FieldError: its URL has a password.
+        ConfigFieldError: its URL has a password.
     """
     remarks: list[str] = []
     changed = dict(fields)
     if isinstance(url := fields.get("url"), str) and _PASSWORD.match(url):
-        raise FieldError("its URL has a password: use `headers` with a variable")
+        raise ConfigFieldError("its URL has a password: use `headers` with a variable")
     for field in ("env", "headers"):
         values = fields.get(field)
         if not isinstance(values, dict):

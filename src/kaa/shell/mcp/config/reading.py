@@ -14,7 +14,7 @@ from kaa.core.messages import Json
 from kaa.mcp.manifest import digest
 from kaa.shell.components import enabled_plugins
 from kaa.shell.home import PROJECT_FOLDER, Home
-from kaa.shell.mcp.config.dialects import Dialect, FieldError, translated
+from kaa.shell.mcp.config.dialects import ConfigFieldError, Dialect, translated
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.project_files import ServerFile
 from kaa.shell.user_file import UserFileError, read_json, wrong_encoding
@@ -105,7 +105,7 @@ def _lies_in_project(path: str, home: Home) -> bool:
 def _own(path: str, notices: list[str]) -> Json:
     try:
         return servers_in(read_json(path), "mcpServers", path)
-    except (UserFileError, FieldError) as error:
+    except (UserFileError, ConfigFieldError) as error:
         notices.append(str(error))
         return {}
 
@@ -142,7 +142,7 @@ def _parsed(path: str, field: str, data: bytes, notices: list[str]) -> Json:
         notices.append(f"{path} is ignored: {wrong_encoding(error)}")
         return {}
     except (ValueError, RecursionError) as error:
-        notices.append(str(error) if isinstance(error, FieldError) else f"{path} is not JSON: {error}")
+        notices.append(str(error) if isinstance(error, ConfigFieldError) else f"{path} is not JSON: {error}")
         return {}
 
 
@@ -155,15 +155,15 @@ def servers_in(content: Json, field: str, path: str) -> dict[str, Json]:
         path: of the file.
 
     Raises:
-        FieldError: they are no object, or too many.
+        ConfigFieldError: they are no object, or too many.
     """
     if content is None:
         return {}
     servers = content.get(field, {}) if isinstance(content, dict) else None
     if not isinstance(servers, dict):
-        raise FieldError(f"{path} is ignored: `{field}` is not an object of servers by name")
+        raise ConfigFieldError(f"{path} is ignored: `{field}` is not an object of servers by name")
     if len(servers) > MAX_SERVERS:
-        raise FieldError(f"{path} is ignored: it has more than {MAX_SERVERS} servers")
+        raise ConfigFieldError(f"{path} is ignored: it has more than {MAX_SERVERS} servers")
     return servers
 
 
@@ -181,13 +181,13 @@ def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> Conf
     """A server from its entry.
 
     Raises:
-        FieldError: its name or a field cannot be used.
+        ConfigFieldError: its name or a field cannot be used.
         ValidationError: a field has another type.
     """
     if not _NAME.fullmatch(name):
-        raise FieldError("its name must have 1 to 40 letters, digits, - and _")
+        raise ConfigFieldError("its name must have 1 to 40 letters, digits, - and _")
     if not isinstance(fields, dict):
-        raise FieldError("it is not an object")
+        raise ConfigFieldError("it is not an object")
     known, ignored = translated(fields, dialect)
     if source.scope in ("project", "plugin", "agent"):
         refused = [field for field in _USERS_OWN if known.pop(field, None) is not None]
@@ -196,10 +196,10 @@ def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> Conf
     unknown = sorted(set(known) - _FIELDS)
     entry = msgspec.convert({key: value for key, value in known.items() if key in _FIELDS}, ServerEntry)
     if bool(entry.command) == bool(entry.url):
-        raise FieldError("it needs either `command` or `url`")
+        raise ConfigFieldError("it needs either `command` or `url`")
     startup = 1 if entry.startup_timeout_seconds is None else entry.startup_timeout_seconds
     if not all(0 < time < inf for time in (entry.timeout_seconds, startup, entry.idle_minutes)):
-        raise FieldError("times must be positive numbers")
+        raise ConfigFieldError("times must be positive numbers")
     told = tuple(f"`{one[:80]}` is no field that kaa knows" for one in unknown)
     if server_part(name) != name:
         told += (f"its tools are called `{tool_prefix(name)}…`: rules and hooks know them by these names",)
