@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scripts.structure.folding import candidates
-from scripts.structure.names import ambiguous_classes
+from scripts.structure.names import SHARED, ambiguous_classes
 from scripts.structure.sources import imports_of, read_modules
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.ordinary_project import ordinary_kaa
@@ -31,7 +31,8 @@ def _sources() -> Iterator[str]:
 
     ambiguous = ambiguous_classes(modules.values())
     yield f"public classes with a name that others have too: {len(ambiguous)}"
-    yield from (f"  {name}: {', '.join(places)}" for name, places in ambiguous.items())
+    for name, places in ambiguous.items():
+        yield f"  {name}: {', '.join(places)} ({SHARED.get(name, 'without a reason: rename one')})"
 
     imports = [one for module in modules.values() for one in imports_of(module, modules)]
     found = sorted(candidates(modules, imports))

@@ -4,10 +4,11 @@ from pathlib import Path
 import pytest
 
 from scripts.structure.folding import Candidate, candidates
-from scripts.structure.names import ambiguous_classes
+from scripts.structure.names import MOST_SHARED, SHARED, ambiguous_classes
 from scripts.structure.sources import Import, Module, When, imports_of, read_modules
 
 Package = Callable[[Mapping[str, str]], dict[str, Module]]
+_SOURCES = Path(__file__).parents[3] / "src/kaa"
 
 
 @pytest.fixture
@@ -98,3 +99,11 @@ def test_classes_of_one_name_are_found_with_their_modules(package: Package) -> N
     )
 
     assert ambiguous_classes(modules.values()) == {"Text": ["p.one", "p.two"]}
+
+
+def test_public_classes_share_no_name_without_a_reason() -> None:
+    found = ambiguous_classes(read_modules(_SOURCES).values())
+
+    assert {name: places for name, places in found.items() if name not in SHARED} == {}
+    assert found.keys() == SHARED.keys(), "SHARED has names that only one class has now"
+    assert len(SHARED) <= MOST_SHARED
