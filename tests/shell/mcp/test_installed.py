@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.shell.mcp.installed import TooManyFilesError, fingerprint
+from kaa.shell.mcp.installed import TooManyPackageFilesError, fingerprint
 
 
 def test_a_folder_with_endless_files_is_named_and_not_read_to_its_end(tmp_path: Path) -> None:
@@ -16,5 +16,5 @@ def test_a_folder_with_endless_files_is_named_and_not_read_to_its_end(tmp_path: 
     assert before == fingerprint(str(tmp_path), max_entries=17)
 
     (tmp_path / "0" / "more").touch()
-    with pytest.raises(TooManyFilesError, match=f"{tmp_path} has more than 17 files"):
+    with pytest.raises(TooManyPackageFilesError, match=f"{tmp_path} has more than 17 files"):
         fingerprint(str(tmp_path), max_entries=17)

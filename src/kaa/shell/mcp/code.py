@@ -27,7 +27,7 @@ from kaa.shell.mcp.compiled import line_loads_compiled, loads_compiled
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.deciding_files import CHOOSE_VERSIONS, deciding_files
 from kaa.shell.mcp.imported import can_be_imported, is_installed
-from kaa.shell.mcp.installed import INSTALLED, PACKAGES, TooManyFilesError, fingerprint
+from kaa.shell.mcp.installed import INSTALLED, PACKAGES, TooManyPackageFilesError, fingerprint
 from kaa.shell.mcp.mentioned import mentioned
 from kaa.shell.mcp.named_code import MANIFESTS, has_program_outside, named_code
 from kaa.shell.mcp.outside_folders import OutsideFolders
@@ -392,7 +392,7 @@ class _Code:
             return
         try:
             self._found[folder], links = fingerprint(folder)
-        except TooManyFilesError as error:
+        except TooManyPackageFilesError as error:
             raise TooMuchCodeError(str(error)) from error
         led_to = {
             real for real in map(os.path.realpath, links) if os.path.isdir(real) and not is_below(real, (folder,))

@@ -35,7 +35,7 @@ def _save(folder: str) -> None:
         os.close(descriptor)
 
 
-class TooManyFilesError(ValueError):
+class TooManyPackageFilesError(ValueError):
     """A folder has more files than are looked at; the message says what to do."""
 
 
@@ -46,13 +46,13 @@ def fingerprint(top: str, *, compiled: bool = False, max_entries: int = _MAX_ENT
     a new one, so files that changed lately are saved first.
 
     Raises:
-        TooManyFilesError: there are more than `max_entries`, perhaps because a command made them.
+        TooManyPackageFilesError: there are more than `max_entries`, perhaps because a command made them.
     """
     found, paths, links = hashlib.sha256(), [top], list[str]()
     for folder, folders, files in os.walk(top):
         paths += (os.path.join(folder, name) for name in (*folders, *files))
         if len(paths) > max_entries:
-            raise TooManyFilesError(
+            raise TooManyPackageFilesError(
                 f"{top} has more than {max_entries:,} files, which are too many to compare at each start. Remove what"
                 " is no package from it, or install the server's packages in a directory of their own"
             )
