@@ -63,6 +63,28 @@ def test_a_skill_of_the_users_in_its_own_repository_is_held(local: RunLocal, rep
     assert stashed.paths == ("skills/one/SKILL.md",)
 
 
+@pytest.mark.usefixtures("mounts")
+def test_what_a_hook_is_a_link_to_is_held(local: RunLocal, repository: Path) -> None:
+    script = repository / "scripts" / "check it"
+    for branch in ("main", "other"):
+        git(repository, "checkout", "-q", *(("-b", branch) if branch == "other" else (branch,)))
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(branch)
+        git(repository, "add", ".")
+        git(repository, "commit", "-qm", branch)
+    git(repository, "checkout", "-q", "main")
+    (repository / ".git" / "hooks").mkdir(exist_ok=True)
+    (repository / ".git" / "hooks" / "pre-commit").symlink_to("../../scripts/check it")
+
+    held, stashed = local(lambda workspace: _both(HeldFilesOfGit(workspace), script), sandbox=SandboxOptions())
+
+    assert held is not None
+    assert held.paths == ("scripts/check it",)
+    assert "+other" in held.diff
+    assert stashed is not None
+    assert stashed.paths == ("scripts/check it",)
+
+
 async def _both(asked: HeldFilesOfGit, skill: Path) -> tuple[HeldFiles | None, HeldFiles | None]:
     held = await asked.differing_in("other")
     skill.write_text("changed")

@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ _MAX_HELD = 100  # files in a question
 _MOST_CHANGED = 2_000  # files that a stash takes
 _MAX_LINES = 5_000  # of a file, to be compared in a moment
 _SHA1_LENGTH = 40
+_ESCAPE = re.compile(rb"\\([0-7]{3})")  # of blanks, proc_pid_mountinfo(5)
 WITHOUT = ":(top,exclude)"
 """The beginning of a pathspec that leaves something at the top of the repository out."""
 _MOST_CHECKOUTS = 5  # in one command
@@ -184,12 +186,23 @@ class HeldFilesOfGit:
                     found.add(paths[name])
         return frozenset(found)
 
-    async def _protected(self, paths: Iterable[str]) -> list[str]:
+    async def _protected(self, paths: Collection[str]) -> list[str]:
         """Those of some files, from the root of the repository, that the sandbox may hold."""
-        top = await self._git.ask("rev-parse", "--show-toplevel") if self._executed else None
+        top = await self._git.ask("rev-parse", "--show-toplevel") if paths else None
         root = "" if top is None else line_of(top)
-        own = [path for path in self._executed if root and is_below(path, (root,))]
-        return [path for path in paths if is_protected(path.split("/")) or is_below(os.path.join(root, path), own)]
+        own = [path for path in (*self._executed, *await self._mounted()) if root and is_below(path, (root,))]
+        held = [path for path in own if path != root]
+        return [path for path in paths if is_protected(path.split("/")) or is_below(os.path.join(root, path), held)]
+
+    async def _mounted(self) -> tuple[str, ...]:
+        """What the sandbox mounts read-only, such as a script that a hook of the repository is a link to."""
+        try:
+            result = await self._workspace.run(_quick(["/bin/cat", "/proc/self/mountinfo"]))
+        except OSError:
+            return ()
+        lines = (line.split(b" ") for line in result.tail.splitlines())
+        places = (fields[4] for fields in lines if len(fields) > 5 and b"ro" in fields[5].split(b","))
+        return tuple(os.fsdecode(_ESCAPE.sub(lambda found: bytes([int(found[1], 8)]), place)) for place in places)
 
     async def _held(self, protected: Mapping[str, "_Change"]) -> HeldFiles | None:
         """What of some files is held."""
