@@ -78,7 +78,7 @@ def local(project: Path, tmp_path: Path) -> Iterator[RunLocal]:
         return asyncio.run(in_workspace())
 
     yield run
-    assert _descriptors() == before, "a file descriptor was leaked"
+    assert _descriptors() <= before, "a file descriptor was leaked"  # earlier ones may be collected meanwhile
 
 
 @pytest.fixture(params=["memory", "local", "sandboxed"])
