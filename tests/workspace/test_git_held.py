@@ -81,6 +81,7 @@ def test_what_a_hook_is_a_link_to_is_held(local: RunLocal, repository: Path) -> 
     assert held is not None
     assert held.paths == ("scripts/check it",)
     assert "+other" in held.diff
+    assert held.without == (":(top,exclude)scripts/check it",)
     assert stashed is not None
     assert stashed.paths == ("scripts/check it",)
 

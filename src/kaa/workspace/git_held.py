@@ -252,8 +252,9 @@ def _quick(argv: Sequence[str]) -> CommandRequest:
 
 
 def _pathspecs_without(paths: Iterable[str]) -> tuple[str, ...]:
-    """Pathspecs that leave out the directory at the top that each of some files is in, or the file."""
-    return tuple(f"{WITHOUT}{top}" for top in dict.fromkeys(path.partition("/")[0] for path in paths))
+    """Pathspecs that leave out some files; of those with a protected name, the whole directory at the top."""
+    left_out = (path.partition("/")[0] if is_protected(path.split("/")) else path for path in paths)
+    return tuple(f"{WITHOUT}{path}" for path in dict.fromkeys(left_out))
 
 
 def _diff(path: str, change: _Change, before: bytes | None, after: bytes | None) -> Iterator[str]:
