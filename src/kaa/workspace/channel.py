@@ -1,6 +1,7 @@
 """Frames over a non-blocking socket inside an event loop: the brain's end of what the hands speak."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -109,7 +110,14 @@ class Channel:
         return frame, descriptors
 
     def close(self) -> None:
-        """Hang up. Nobody may be sending or receiving."""
+        """Hang up. Who is sending or receiving has been cancelled.
+
+        The loop lets go of the socket first: what was cancelled does so only later, when another one may have its number.
+        """
+        with contextlib.suppress(RuntimeError):  # there is no loop any more
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._socket)
+            loop.remove_writer(self._socket)
         self._socket.close()
 
     def _gone(self) -> WorkspaceUnavailableError:
@@ -138,7 +146,8 @@ async def readable(sock: socket.socket) -> None:
     try:
         await ready
     finally:
-        loop.remove_reader(sock)
+        if sock.fileno() >= 0:  # else its channel was closed, which has done that
+            loop.remove_reader(sock)
 
 
 def _resolve(future: "asyncio.Future[None]") -> None:

@@ -1,0 +1,36 @@
+"""A channel that is closed leaves nothing of itself to whoever gets its number."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kaa.hands import wire
+from kaa.workspace.channel import Channel
+from tests.support.patience import HANG_SECONDS
+
+
+@pytest.mark.parametrize("receive", [Channel.receive, Channel.receive_with_descriptors])
+def test_a_socket_with_the_number_of_one_that_was_closed_while_it_was_read_is_heard(
+    receive: Callable[[Channel], Awaitable[object]],
+) -> None:
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        former, number = Channel(ours, "the former one"), ours.fileno()
+        waiting = asyncio.ensure_future(receive(former))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        former.close()
+        pairs = [socket.socketpair() for _ in range(3)]
+        sock, other = next((a, b) for pair in pairs for a, b in (pair, pair[::-1]) if a.fileno() == number)
+        asyncio.get_running_loop().call_later(0.01, other.sendall, wire.encode({"a": 1}, b""))
+
+        async with asyncio.timeout(HANG_SECONDS):  # the former task learns only meanwhile that it is cancelled
+            await receive(Channel(sock, "the next one"))
+
+        assert waiting.cancelled()
+        for one in (theirs, *(end for pair in pairs for end in pair)):
+            one.close()
+
+    asyncio.run(scenario())
