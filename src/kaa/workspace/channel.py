@@ -112,7 +112,7 @@ class Channel:
     def close(self) -> None:
         """Hang up. Who is sending or receiving has been cancelled.
 
-        The loop lets go of the socket first: what was cancelled does so only later, when another one may have its number.
+        The loop lets go of the socket first: what was cancelled does so later, when another may have its number.
         """
         with contextlib.suppress(RuntimeError):  # there is no loop any more
             loop = asyncio.get_running_loop()
