@@ -5,6 +5,7 @@ what is not known to be data is not.
 """
 
 import re
+from collections.abc import Sequence
 
 from kaa.hands.lazy_pattern import LazyPattern
 
@@ -29,6 +30,11 @@ _TEMPORARY = (
     rf"(?:packed-refs|config|config\.worktree|\w[\w-]*)\.(?:lock|new)|shallow_\w+|sed\w{{6}}|{_TRIAL}"
     r"|\.[\w-]+\.sw[a-z]|[\w-]+~|4913|.*\.kaa-blocked(?:-[0-9a-f]+)?(?:\.lock)?"
 )
+# What git itself, or a program for large files, writes at any time; and what is guarded by its name.
+_WRITTEN = LazyPattern(
+    rf"(?:{_HEADS}|{_MESSAGES}|{_BISECT}|{_FILES}|{_OBEYED}|index|sharedindex[._][\w-]+|{_DIRECTORIES}|rr-cache|MERGE_RR)"
+    r"(?:\.lock)?"
+)
 _KNOWN = LazyPattern(
     rf"(?:{_HEADS}|{_MESSAGES}|{_BISECT}|{_FILES}|{_INDEX}|{_DIRECTORIES}|{_OBEYED})(?:\.lock)?|{_TEMPORARY}", re.DOTALL
 )
@@ -48,6 +54,18 @@ _STATE_TEMPORARY = LazyPattern(rf"{_TEMPORARY}|[\w.-]+\.lock|(?=.*[A-Z0-9])\w{{8
 def is_data(name: str) -> bool:
     """Whether a name in a git directory is one of git's own that directs nothing, or is judged by its content."""
     return _KNOWN.fullmatch(name) is not None
+
+
+def is_written_by_git(names: Sequence[str]) -> bool:
+    """Whether git writes what is at a path in a git directory, below no `modules` or `worktrees`, or it is guarded.
+
+    Args:
+        names: of which the path is made.
+    """
+    first, *rest = names
+    if first == "info" and rest:
+        return len(rest) == 1 and _INFO.fullmatch(rest[0]) is not None
+    return _WRITTEN.fullmatch(first) is not None
 
 
 def is_trial(name: str, target: str) -> bool:

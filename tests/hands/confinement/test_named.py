@@ -91,8 +91,72 @@ def test_what_links_in_a_git_directory_lead_to_is_named(project: Path) -> None:
     (git / "info/attributes").symlink_to("../../attributes")
     (git / "modules/a/hooks/pre-commit").symlink_to(project / "of-module")
     (git / "refs/heads/main").symlink_to(project / "data")
+    (git / "hooks/commit-msg").symlink_to("../custom/check")
+    (git / "hooks/update").symlink_to("commit-msg")
+    (git / "modules/a/hooks/pre-push").symlink_to("../custom/check")
 
-    assert named(project) == {"tools", "scripts/check", "later", "attributes", "of-module"}
+    assert named(project) == {
+        *("tools", "scripts/check", "later", "attributes", "of-module"),
+        *(".git/custom/check", ".git/modules/a/custom/check"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("[core]\n\thooksPath = .git/custom\n", ".git/custom"),
+        ("[core]\n\thooksPath = .git/tooling\n", ".git/tooling"),  # a name like those with which git tries links
+        ("[core]\n\thooksPath = .git/info/hooks\n", ".git/info/hooks"),
+        ("[core]\n\thooksPath = .git/modules/a/b/custom\n", ".git/modules/a/b/custom"),
+        ("[core]\n\thooksPath = .git/worktrees/w/custom\n", ".git/worktrees/w/custom"),
+        ("[include]\n\tpath = custom/inc\n", ".git/custom/inc"),
+        ("[core]\n\tfsmonitor = .git/custom/later\n", ".git/custom/later"),
+        ("[alias]\n\tx = !.git/custom/program --all\n", ".git/custom/program"),
+    ],
+)
+def test_what_git_obeys_in_its_own_directory_is_named(project: Path, text: str, path: str) -> None:
+    git = project / ".git"
+    for folder in ("custom", "modules/a/b", "worktrees/w"):
+        (git / folder).mkdir(parents=True)
+        (git / folder / "HEAD").touch()
+    (git / "custom/program").touch()
+
+    assert named(project, text) == {path}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", "HEAD", "FETCH_HEAD", "index", "packed-refs", "refs/heads/main", "objects", "logs/HEAD", "info/exclude"),
+        *("modules", "modules/a", "modules/a/b", "modules/a/b/HEAD", "modules/a/b/refs", "worktrees/w", "hooks/lib"),
+        *("worktrees/w/HEAD", "config", "COMMIT_EDITMSG", "sequencer/todo", "lfs/objects", "rebase-merge/done"),
+    ],
+)
+def test_what_git_writes_in_its_own_directory_is_not_named(project: Path, path: str) -> None:
+    git = project / ".git"
+    for folder in ("modules/a/b", "worktrees/w"):
+        (git / folder).mkdir(parents=True)
+        (git / folder / "HEAD").touch()
+    (git / "HEAD").touch()
+
+    assert named(project, f"[core]\n\thooksPath = .git/{path}\n\tfsmonitor = {git}/{path}\n") == set()
+
+
+def test_what_git_obeys_in_a_git_directory_elsewhere_is_named(project: Path) -> None:
+    main = project.parent / "main" / ".git"
+    kept = main / "worktrees" / "project"
+    kept.mkdir(parents=True)
+    (project / ".git").rmdir()
+    (project / ".git").write_text(f"gitdir: {kept}\n")
+    (kept / "gitdir").write_text(f"{project}/.git\n")
+    (kept / "commondir").write_text("../..\n")
+    (main / "objects").mkdir()
+    (main / "HEAD").touch()
+    (main / "config").write_text(f"[core]\n\thooksPath = {main}/custom\n")
+
+    found = named_paths(repositories.find(str(project)), [str(project)], "/none")
+
+    assert found == (str(main / "custom"),)
 
 
 def test_what_links_in_a_folder_of_hooks_elsewhere_lead_to_is_named(project: Path) -> None:
@@ -130,7 +194,7 @@ def test_a_number_is_a_directory_of_hooks_and_switches_fsmonitor(project: Path) 
 
 
 @pytest.mark.parametrize(
-    "text", ["[core\nhooksPath=x", "[include]\npath=config\n", "\0", '[include "', "[include]\npath"]
+    "text", ["[core\nhooksPath=x", "[include]\npath=config\n", "\0", '[include "', "[include]\n#path=x"]
 )
 def test_broken_configuration_names_nothing(project: Path, text: str) -> None:
     assert named(project, text) == set()

@@ -2853,6 +2853,112 @@ def test_a_text_that_a_shell_executes_is_guarded(project: Path, start: Callable[
     assert list(brain.check()) == ["conf/envrc.md"]
 
 
+@pytest.mark.parametrize(
+    ("at", "key", "value", "path"),
+    [
+        (".", "core.hooksPath", ".git/custom", ".git/custom/check"),
+        (".", "core.hooksPath", ".git/custom", ".git/custom/a/new"),
+        (".", "core.hooksPath", ".git/later", ".git/later"),
+        (".", "include.path", "custom/check", ".git/custom/check"),
+        (".", "include.path", "custom/new", ".git/custom/new"),
+        (".", "filter.x.clean", ".git/custom/check", ".git/custom/check"),
+        (".", "alias.x", "!.git/custom/new", ".git/custom/new"),
+        ("sub", "core.hooksPath", "../.git/custom", ".git/custom/check"),
+        ("sub", "core.hooksPath", ".git/custom", "sub/.git/custom/check"),
+    ],
+)
+@_needs_git
+def test_what_configuration_names_in_a_git_directory_is_guarded(
+    project: Path, start: Callable[..., Brain], at: str, key: str, value: str, path: str
+) -> None:
+    for top in {".", at}:
+        _git("init", "-q", top, cwd=project)
+        (project / top / ".git" / "custom").mkdir()
+        (project / top / ".git" / "custom" / "check").write_text("[user]\n")
+    _git("config", key, value, cwd=project / at)
+    before = _files_below(project / ".git" / "custom")
+    brain = start(git_writable=True)
+
+    (project / path).parent.mkdir(exist_ok=True)
+    _write(project / path, "evil")
+
+    assert set(brain.check()) == {path}
+    assert _files_below(project / ".git" / "custom") == before
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "path"),
+    [
+        (".git/hooks/pre-commit", "../custom/check", ".git/custom/check"),
+        (".git/hooks/pre-commit", "../custom/new", ".git/custom/new"),
+        (".git/hooks/lib", "../custom", ".git/custom/new"),
+        (".envrc", ".git/custom/check", ".git/custom/check"),
+        ("a/b/c/d/.git/hooks/x", "../../../../../../.git/custom/check", ".git/custom/check"),
+        ("a/b/c/d/.git/hooks/x", "../custom/check", "a/b/c/d/.git/custom/check"),
+        ("bare/hooks/x", "../custom/check", "bare/custom/check"),
+    ],
+)
+@_needs_git
+def test_what_links_lead_to_in_a_git_directory_is_guarded(
+    project: Path, start: Callable[..., Brain], link: str, target: str, path: str
+) -> None:
+    for git in (".git", "a/b/c/d/.git", "bare"):
+        _git("init", "-q", "--bare", git, cwd=project)
+        (project / git / "custom").mkdir()
+        (project / git / "custom" / "check").write_text("mine")
+        shutil.rmtree(project / git / "hooks")
+        (project / git / "hooks").mkdir()
+    (project / link).symlink_to(target)
+    brain = start(git_writable=True)
+
+    _write(project / path, "evil")
+
+    assert list(brain.check()) == [path]
+    assert not (project / path).exists() or (project / path).read_text() == "mine"
+
+
+@_needs_git
+def test_git_works_where_its_configuration_names_something_in_its_own_directory(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    _git("init", "-q", ".", cwd=project)
+    custom = project / ".git" / "custom"
+    custom.mkdir()
+    (custom / "check").write_text("#!/bin/sh\n")
+    (custom / "check").chmod(0o755)
+    (project / ".git" / "hooks").mkdir(exist_ok=True)
+    (project / ".git" / "hooks" / "pre-commit").symlink_to("../custom/check")
+    _git("config", "alias.head", "!cat .git/HEAD .git/index .git/info/exclude", cwd=project)
+    brain = start(git_writable=True)
+
+    (project / "file").write_text("1")
+    _git("add", "file", cwd=project)
+    _git("commit", "-qm", "first", cwd=project)
+    (project / "file").write_text("2")
+    _git("stash", cwd=project)
+    _git("stash", "pop", cwd=project)
+    _git("switch", "-qc", "other", cwd=project)
+    _git("commit", "-qam", "second", cwd=project)
+    _git("rebase", "-q", "--force-rebase", "--root", cwd=project)
+    _git("fetch", "-q", ".", "main:third" if _branch_exists(project, "main") else "master:third", cwd=project)
+    _git("worktree", "add", "-q", "tree", "-b", "fourth", cwd=project)
+    _git("gc", "-q", cwd=project)
+    _git("worktree", "remove", "tree", cwd=project)
+
+    assert brain.check() == {}
+
+
+def _branch_exists(project: Path, name: str) -> bool:
+    done = subprocess.run(["git", "rev-parse", "-q", "--verify", name], cwd=project, check=False, capture_output=True)
+    return done.returncode == 0
+
+
+def _files_below(folder: Path) -> dict[str, str]:
+    """What was not moved away."""
+    files = (path for path in folder.rglob("*") if path.is_file() and ".kaa-blocked" not in path.name)
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
+
+
 def test_links_on_the_way_to_what_is_executed_are_guarded(project: Path, start: Callable[..., Brain]) -> None:
     (project / ".husky").mkdir()
     (project / ".husky" / "pre-commit").symlink_to("../scripts/check")

@@ -88,6 +88,52 @@ def test_what_the_users_link_among_hooks_leads_to_is_not_executed_changed(
     assert script.read_text() == "#!/bin/sh\n"
 
 
+@pytest.mark.parametrize("flags", [(), ("--no-git",)], ids=["", "without git"])
+@pytest.mark.parametrize("way", ["link", "link to nothing", "hooksPath", "include", "husky", "repository below"])
+def test_what_the_user_has_git_obey_in_its_own_directory_is_not_changed(
+    kaa: Kaa, canary: Path, way: str, flags: tuple[str, ...]
+) -> None:
+    at = "sub" if way == "repository below" else "."
+    git(kaa, "init", "-q", at, check=True)
+    place = kaa.project / at / ".git"
+    (place / "hooks").mkdir(exist_ok=True)
+    (place / "custom").mkdir()
+    script = place / "custom/pre-commit"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    evil = canary.with_name("evil")
+    content = f"cat {evil}"
+    match way:
+        case "hooksPath":
+            git(kaa, "config", "core.hooksPath", ".git/custom", check=True)
+        case "include":
+            script.write_text("[user]\n")
+            git(kaa, "config", "include.path", "custom/pre-commit", check=True)
+            content = f"printf '[core]\\nfsmonitor = {evil}\\n'"
+        case "husky":
+            (kaa.project / ".husky").mkdir()
+            (kaa.project / ".husky/pre-commit").symlink_to("../.git/custom/pre-commit")
+            git(kaa, "config", "core.hooksPath", ".husky", check=True)
+        case _:
+            (place / "hooks/pre-commit").symlink_to("../custom/pre-commit")
+    before = script.read_text()
+    if way == "link to nothing":
+        script.unlink()
+
+    play(
+        kaa,
+        f"{content} > {script}; chmod +x {script}",
+        f"{content} > {script}.new; chmod +x {script}.new; mv {script}.new {script}",
+        f"mv {place}/custom {place}/other; mkdir {place}/custom; {content} > {script}; chmod +x {script}",
+        flags=flags,
+    )
+    git(kaa, "status", at=at)
+    git(kaa, "commit", "--allow-empty", "-m", "x", at=at)
+
+    assert not canary.exists()
+    assert not script.exists() if way == "link to nothing" else script.read_text() == before
+
+
 def test_cookies_of_a_server_are_not_written_over_a_file_of_the_user(kaa: Kaa) -> None:
     startup = Path(kaa.environ["HOME"], "startup")
     startup.write_text("export A=1\n")

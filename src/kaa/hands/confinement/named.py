@@ -9,7 +9,7 @@ in the home is shown, although the home's list does not have it.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ _FILES = frozenset(
     }
 )
 _DIRECTORIES = frozenset({("core", "hookspath"), ("init", "templatedir")})
-_SURELY_PATHS = ("/", "./", "../", "~/")  # and no part of a regular expression or an address
+_SURELY_PATHS = ("/", "./", "../", "~/", ".git/")  # and no part of a regular expression or an address
 
 
 class _Found(NamedTuple):
@@ -48,7 +48,9 @@ class _Found(NamedTuple):
 
 
 def named_paths(gits: Iterable[repositories.Repository], projects: Iterable[str], home: str) -> tuple[str, ...]:
-    """Absolute paths in the projects that git obeys for a configuration or a link, whether they exist or not.
+    """Absolute paths in projects and their git directories that git obeys for a configuration or a link.
+
+    Whether they exist or not.
 
     Args:
         gits: the repositories of the projects.
@@ -68,12 +70,13 @@ def named_paths(gits: Iterable[repositories.Repository], projects: Iterable[str]
     ways = chain.from_iterable(map(_behind_link, dict.fromkeys(links)))
     both = chain.from_iterable((path, os.path.realpath(path)) for path in paths)  # a link and where it leads
     # Each has a limit of its own: the guard holds more links, but nothing more of what configuration names.
-    return tuple(dict.fromkeys((*_first_inside(both, roots), *_first_inside(ways, roots))))
+    inside = (roots, frozenset(path for git in gits for path in git.directories))
+    return tuple(dict.fromkeys((*_first_inside(both, *inside), *_first_inside(ways, *inside))))
 
 
-def _first_inside(paths: Iterable[str], roots: tuple[str, ...]) -> tuple[str, ...]:
-    """The first paths in some directories, each once, and none in a repository's own directory."""
-    inside = (path for path in paths if _is_in_any(path, roots) and ".git" not in path.split("/"))
+def _first_inside(paths: Iterable[str], roots: tuple[str, ...], git_directories: Set[str]) -> tuple[str, ...]:
+    """The first paths in some directories, each once, and none of what git itself writes."""
+    inside = (path for path in paths if _is_protected_inside(path, roots, git_directories))
     found: dict[str, None] = {}
     for path in inside:
         found[path] = None
@@ -197,6 +200,16 @@ def _absolute(word: str, base: str, home: str) -> str | None:
 
 def _in(directory: str, names: Iterable[str]) -> list[str]:
     return [os.path.join(directory, name) for name in names]
+
+
+def _is_protected_inside(path: str, roots: tuple[str, ...], git_directories: Set[str]) -> bool:
+    above = path
+    while above != "/" and above not in roots:
+        if above in git_directories or os.path.basename(above) == ".git":
+            is_ours = above in git_directories or _is_in_any(above, roots)
+            return is_ours and not repositories.is_written_by_git(above, path[len(above) + 1 :])
+        above = os.path.dirname(above)
+    return _is_in_any(path, roots)
 
 
 def _is_in_any(path: str, roots: tuple[str, ...]) -> bool:

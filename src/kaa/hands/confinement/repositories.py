@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kaa.hands import git_names
 from kaa.hands.below import reach
 from kaa.hands.git_config import ConfigSyntaxError, parse
 from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
@@ -106,6 +107,29 @@ def has_head(directory: str, opened: int | None = None) -> bool:
     except OSError:
         return False
     return not stat.S_ISDIR(kind)
+
+
+def is_written_by_git(git_directory: str, path: str) -> bool:
+    """Whether git itself writes what is at a path in a git directory, so that commands need to, or it is guarded there.
+
+    Args:
+        git_directory: the path of it.
+        path: below it; empty for itself.
+    """
+    names = path.split("/") if path else []
+    while names:
+        if names[0] == "worktrees" and len(names) > 2:
+            git_directory = os.path.join(git_directory, *names[:2])
+            del names[:2]
+        elif names[0] == "modules":
+            end = next((end for end in range(2, len(names)) if has_head(os.path.join(git_directory, *names[:end]))), 0)
+            if not end:  # in no module
+                return not os.path.isfile(os.path.join(git_directory, *names))
+            git_directory = os.path.join(git_directory, *names[:end])
+            del names[:end]
+        else:
+            return git_names.is_written_by_git(names)
+    return True
 
 
 def obeyed(git_directory: str) -> Iterator[str]:

@@ -184,10 +184,19 @@ class GuardedDirectories:
         folded, directory = subject.path.casefold(), subject.directory
         if folded in self.named or len(self.named) >= _MAX_NAMED:
             return False
+        if subject.repository is not None:  # looked at with that
+            directory = subject.repository.directory
         if directory.path and not directory.is_watched and not self.link(directory._replace(path=""), [directory.path]):
             return False
         self.named |= {folded}
         return True
+
+    def named_below(self, subject: Subject) -> frozenset[str]:
+        """Paths of the named ones in a git directory, in lower case, below that."""
+        if not self.named or not (subject.name or subject in self.elsewhere):  # a bare one is looked into
+            return frozenset()
+        top = f"{subject.path.casefold()}/"
+        return frozenset(path[len(top) :] for path in self.named if path.startswith(top))
 
     def is_linked(self, directory: Directory) -> bool:
         """Whether an index leads to a directory or to a tree that it is in."""

@@ -66,7 +66,14 @@ class Judge:
                 self._accepts(subject) and has_part_of_bare(names_in(directory))
             )
             return bare_repository_items(
-                directory, subject.path, watch, room, walk, self._is_in_root, is_known=is_known
+                directory,
+                subject.path,
+                watch,
+                room,
+                walk,
+                self._is_in_root,
+                named=self._directories.named_below(subject),
+                is_known=is_known,
             )
         if (
             is_judged_name(subject.name, subject.directory.depth)
@@ -77,12 +84,12 @@ class Judge:
             return protected_items(directory, subject.name, watch, room)
         return repository_items(
             directory,
-            subject.directory.absolute,
-            subject.name,
+            subject.path,
             watch,
             lambda paths: self._directories.link(subject.directory, paths),
             room,
             walk,
+            named=self._directories.named_below(subject),
             allowed=self._git_writable or subject.directory.depth > 0,
             is_known=lambda target: self._is_known(subject, target),
             is_ours=self._is_in_root,

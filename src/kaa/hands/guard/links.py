@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kaa.hands.below import RootDirectory, is_below
+from kaa.hands.confinement.repositories import is_written_by_git
 from kaa.hands.guard.items import Items
 from kaa.hands.guard.subjects import Directory, Subject
 from kaa.hands.lazy_pattern import LazyPattern
@@ -111,9 +112,9 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
         if path and _is_data(name, (*around, *above), link):
             continue
         may_be_text = not subject.is_git and (name.endswith(TEXTS) or is_for_agents(list(around)))
-        for place in _executed_on_way(link, subject.path, may_be_text=may_be_text):
+        for place in _executed_on_way(link, "" if subject.is_git else subject.path, may_be_text=may_be_text):
             for root in roots:
-                if (below := _below(place, root)) is not None:
+                if (below := _below(place, root, subject.path if subject.is_git else "")) is not None:
                     yield LedTo(below, GuardedLink(shown, (*around, *(path.split("/") if path else ()))))
 
 
@@ -124,12 +125,20 @@ def _is_obeyed_by_git(path: str) -> bool:
 
 
 def _executed_on_way(link: str, protected: str, *, may_be_text: bool) -> Sequence[str]:
-    """The links between a link below a protected name and what it leads to, and that; nothing if that is a text."""
+    """The links between a link below a protected name and what it leads to, and that; nothing if that is a text.
+
+    Args:
+        link: its path.
+        protected: the path of the name, if all in it is protected; empty if not.
+        may_be_text: the link may lead to a text for agents.
+    """
     way = behind_link(link)
     end = way[-1] if way else ""
-    if not end or (may_be_text and end.endswith(TEXTS)) or is_below(protected, end) or is_below(end, protected):
+    if not end or (may_be_text and end.endswith(TEXTS)) or is_below(link, end):
         return ()
-    return [place for place in way if not is_below(place, protected)]
+    if not protected:
+        return way
+    return [] if is_below(end, protected) else [place for place in way if not is_below(place, protected)]
 
 
 def _is_data(name: str, above: Sequence[str], link: str) -> bool:
@@ -142,10 +151,12 @@ def _is_data(name: str, above: Sequence[str], link: str) -> bool:
     return folded in _MANIFESTS or folded.endswith(_DATA_ENDINGS) or _COMPOSE.fullmatch(folded) is not None
 
 
-def _below(path: str, root: RootDirectory) -> Subject | None:
-    """What is at a path without links, if that is below a writable directory and in no repository."""
+def _below(path: str, root: RootDirectory, git: str) -> Subject | None:
+    """What is at a path without links, if that is below a writable directory and git does not write it itself."""
     top = os.path.realpath(root.path)
     if path == top or not is_below(path, top):
         return None
     above, _, name = path[len(top) :].lstrip("/").rpartition("/")
-    return None if ".git" in above.split("/") else Subject(Directory(root, above), name)
+    target = Subject(Directory(root, above), name)
+    git = target.repository.path if target.repository is not None else git
+    return None if git and is_below(path, git) and is_written_by_git(git, path[len(git) + 1 :]) else target

@@ -62,6 +62,7 @@ _JUDGED_STATE = frozenset(name for judges in STATE.values() for name in judges)
 # In these git writes no names that a command can choose, or they are looked at by themselves.
 _WITHOUT_LINKS = frozenset(("hooks", "modules", "worktrees", *_ADDRESSES))
 _OF_WORKTREE = frozenset(("HEAD", "commondir", "gitdir"))  # without which git takes a worktree for none
+_MAX_NAMED_DEPTH = 32  # of what configuration names; as many directories may be open at a time
 _MAX_INDEX_BYTES = 64 * 1024 * 1024  # of Chromium's 500,000 files: 60 MB
 
 # Called with paths of directories, relative to that of the `.git`, of which the index says that they are repositories;
@@ -72,12 +73,12 @@ Links: TypeAlias = Callable[[frozenset[str]], bool]
 def repository_items(
     directory: int,
     path: str,
-    name: str,
     watch: Watch,
     links: Links,
     room: Room,
     walk: Walk,
     *,
+    named: frozenset[str],
     allowed: bool,
     is_known: Callable[[str], bool],
     is_ours: Callable[[str], bool],
@@ -85,19 +86,19 @@ def repository_items(
     """What git executes or obeys of a `.git`.
 
     Args:
-        directory: where it is.
-        path: of the directory, absolute.
-        name: `.git`.
+        directory: where it is, open.
+        path: of the `.git`, absolute.
         watch: see `GuardWatch`.
         links: see `Links`.
         room: see there.
         walk: see there.
+        named: paths below the `.git`, in lower case, of what configuration or a link makes git obey besides.
         allowed: a repository may be here.
         is_known: says of what a `.git` file points to whether that is watched over anyway.
         is_ours: says whether commands may write at an absolute path.
     """
     reason = "git obeys the repository it makes"
-    items = room.items
+    items, name = room.items, os.path.basename(path)
     with opened(name, directory) as found:
         if not isinstance(found, OpenedItem):
             return found.items("", reason) if found else {}
@@ -112,8 +113,8 @@ def repository_items(
                 _Collection(room, walk, watch, links, directory, is_ours).follow(target)
         else:
             items[""] = GuardedItem(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
-            git = GitDirectory(found.descriptor, "", work_tree="", absolute=os.path.join(path, name))
-            _Collection(room, walk, watch, links, directory, is_ours, name).collect(git)
+            git = GitDirectory(found.descriptor, "", work_tree="", absolute=path)
+            _Collection(room, walk, watch, links, directory, is_ours, name).collect(git, named)
     return items
 
 
@@ -125,6 +126,7 @@ def bare_repository_items(
     walk: Walk,
     is_ours: Callable[[str], bool],
     *,
+    named: frozenset[str] = frozenset(),
     is_known: bool = False,
 ) -> Items:
     """What git executes or obeys of an open directory, if that has the layout of a bare repository.
@@ -136,11 +138,12 @@ def bare_repository_items(
         room: see there.
         walk: see there.
         is_ours: says whether commands may write at an absolute path.
+        named: see `repository_items`.
         is_known: it is a repository, also while something is missing in it that a command has put elsewhere.
     """
     if is_known or looks_bare(names_in(directory)):
         git = GitDirectory(directory, "", absolute=path)
-        _Collection(room, walk, watch, lambda _: True, directory, is_ours).collect(git)
+        _Collection(room, walk, watch, lambda _: True, directory, is_ours).collect(git, named)
     return room.items
 
 
@@ -247,9 +250,11 @@ class _Collection:
         finally:
             os.close(descriptor)
 
-    def collect(self, top: GitDirectory) -> None:
+    def collect(self, top: GitDirectory, named: frozenset[str]) -> None:
         """Add the files of the git directory of the subject, and of all in it; last, of those that were moved away."""
         self._collect(top)
+        if named:
+            self._add_named(top.directory, "", named)
         here = RootDirectory("", top.directory)
         while self._kept:
             place = self._kept.pop()
@@ -381,6 +386,34 @@ class _Collection:
             for name in self._up_to_limit(info, names, path):
                 if info is not None:
                     self._file(GitDirectory(info, path), name, whatever, reason, is_known=False)
+
+    def _add_named(self, directory: int, above: str, named: frozenset[str]) -> None:
+        """Everything at some paths, in lower case, below an open directory."""
+        reason = "git's configuration names it, or a link leads to it: git would execute or obey it"
+        first = {path.partition("/")[0] for path in named}
+        for name in names_in(directory):
+            folded = name.casefold()
+            if folded not in first:
+                continue
+            path = f"{above}/{name}" if above else name
+            if folded in named:
+                self._add_whole(directory, name, path, reason)
+                continue
+            inner = frozenset(one.partition("/")[2] for one in named if one.startswith(f"{folded}/"))
+            with self._subdirectory(directory, name, path) as below:
+                if below is not None:
+                    self._add_named(below, path, inner)
+
+    def _add_whole(self, directory: int, name: str, path: str, reason: str) -> None:
+        """A file, or all files in a directory."""
+        if not self._room.has(path, directory, name, reason, is_near=path.count("/") < _MAX_NAMED_DEPTH):
+            return
+        self._file(GitDirectory(directory, path.rpartition("/")[0]), name, whatever, reason)
+        with opened(name, directory) as found:
+            if isinstance(found, OpenedItem) and not found.is_file:
+                self._watch(found.descriptor, None)
+                for inner in names_in(found.descriptor):
+                    self._add_whole(found.descriptor, inner, f"{path}/{inner}", reason)
 
     def _foreign(self, place: GitDirectory, content: bytes) -> frozenset[str]:
         """Where a worktree's `.git` is, if commands may not write there: `git worktree repair` does.

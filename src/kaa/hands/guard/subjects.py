@@ -61,6 +61,15 @@ class Subject(NamedTuple):
         return self.path if self.name else f"{self.path}/"
 
     @property
+    def repository(self) -> "Subject | None":
+        """The `.git` that it is in; None if it is in none."""
+        names = self.directory.path.split("/")
+        at = next((at for at, name in enumerate(names) if name.casefold() == GIT), None)
+        if at is None:
+            return None
+        return Subject(Directory(self.directory.root, "/".join(names[:at])), names[at])
+
+    @property
     def is_git(self) -> bool:
         """Whether it is a repository or what makes one, and not a protected name."""
         return not self.name or self.name.casefold() == GIT

@@ -421,7 +421,7 @@ class Guard:
         for target, link in led_to(subject, items, self._directories.roots, self._links_to.get(subject, GuardedLink())):
             if self._directories.add_named(target):
                 self._links_to[target] = link
-                self._inspect(target)
+                self._inspect(target.repository or target)
             elif target.path.casefold() not in self._directories.named:
                 self._unchecked[target.path] = None
 
