@@ -10,7 +10,6 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kaa.hands import git_names
 from kaa.hands.below import reach
 from kaa.hands.git_config import ConfigSyntaxError, parse
 from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
@@ -128,6 +127,8 @@ def is_written_by_git(git_directory: str, path: str) -> bool:
             git_directory = os.path.join(git_directory, *names[:end])
             del names[:end]
         else:
+            from kaa.hands import git_names  # lazy: few things in a git directory are obeyed
+
             return git_names.is_written_by_git(names)
     return True
 
