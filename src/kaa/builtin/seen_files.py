@@ -1,6 +1,7 @@
 """Which content of files a model has seen, so that `write` replaces nothing that somebody else saved meanwhile."""
 
 import posixpath
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,8 @@ _SHOWN_LINES = 200
 _BEGINNING_LINES = 40
 _BEGINNING_BYTES = 4096
 
+# What formatters change: blanks, quotation marks, commas and semicolons at ends, parentheses around longer lines.
+_LAYOUT = re.compile(rb"[\s'\"`,;()]+")
 _KNOWING = frozenset({"read", "write", "edit"})
 
 _Key: TypeAlias = tuple[str, str]  # who saw which real path
@@ -80,9 +83,10 @@ class SeenFiles:
             self.note(after, new, context)
 
     async def learn_changes(self, path: str, context: ConversationContext) -> str:
-        """Return how a file differs from what the model knows of it, as a text for the model, which knows it then.
+        """Return how a file differs from what the model knows of it, as a text for the model.
 
-        Empty if nothing is different, or if the difference cannot be shown: then `check` tells of it.
+        It knows the file then if nothing but its layout is different, as after a formatter: anything else may be what
+        the user saved meanwhile. Empty if nothing is different, or if that cannot be shown: then `check` tells of it.
 
         Args:
             path: as the model gave it.
@@ -98,7 +102,8 @@ class SeenFiles:
         present = (await context.workspace.read(found.path, 0, _MAX_KEPT_BYTES + 1)).data
         if len(present) > _MAX_KEPT_BYTES:
             return ""
-        self._stamps[key], self._contents[key] = _stamp(found.info), present
+        if _LAYOUT.sub(b"", present) == _LAYOUT.sub(b"", seen):
+            self._stamps[key], self._contents[key] = _stamp(found.info), present
         return "" if present == seen else _difference(path, seen, present)
 
     def _knows(self, info: FileInfo, context: ToolContext) -> bool:

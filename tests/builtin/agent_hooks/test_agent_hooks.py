@@ -519,3 +519,29 @@ def test_what_a_formatter_makes_of_a_file_is_told_and_not_taken_for_the_users_sa
     assert "+x = 1" in first
     assert "was not written" not in second
     assert "+x = 2" in second
+
+
+def test_what_the_user_saves_while_a_hook_runs_is_not_replaced(stage: Stage) -> None:
+    stage.server.begin(
+        [
+            call("write", path="a.py", content="x=1\n"),
+            call("write", path="a.py", content="x=2\n"),
+            say("Done."),
+        ]
+    )
+
+    async def slow(_command: CommandRequest, _streams: FedStreams) -> FedResult:
+        data = stage.workspace.files["/project/a.py"]
+        if b"mine" not in data:
+            await stage.workspace.write("a.py", data + b"mine=1\n")
+        return ran(0)
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.work.submit(user_message("go"))
+
+    play(stage, scene, slow, hook("PostToolUse", "tests", "Write"))
+
+    first, second = [text for role, text in conversation(stage.server.requests[-1]) if role == "tool"]
+    assert "+mine=1" in first
+    assert "was not written" in second
+    assert b"mine=1" in stage.workspace.files["/project/a.py"]

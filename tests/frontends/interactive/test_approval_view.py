@@ -1,17 +1,18 @@
 """What a question about a change shows: all of it, or that it is not all."""
 
 from kaa.core.messages import Json
+from kaa.ext.api import Risk
 from kaa.ext.questions import Approval
 from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
 from tests.support.painted import make_context, visible
 
 
-def _shown(tool: str, arguments: dict[str, Json], width: int = 80, diff: str = "") -> list[str]:
+def _shown(tool: str, arguments: dict[str, Json], width: int = 80, diff: str = "", risk: Risk = "write") -> list[str]:
     request = Approval(
         call_id="1",
         tool=tool,
         arguments=arguments,
-        risk="write",
+        risk=risk,
         title=f"{tool} a.py",
         reasons=("no rule allows it",),
         diff=diff,
@@ -53,6 +54,16 @@ def test_a_change_of_a_known_file_has_its_numbers_and_the_lines_around_it() -> N
     shown = _shown("edit", {"path": "a.py", "edits": edits}, diff=" 11 one\n-12 two\n+12 2\n 13 three")
 
     assert shown == ["a.py", " 11 one", "-12 two", "+12 2", " 13 three"]
+
+
+def test_a_checkout_shows_what_it_makes_of_protected_files() -> None:
+    diff = "diff --git a/.envrc b/.envrc\n--- a/.envrc\n+++ b/.envrc\n@@ -1 +1 @@\n-export A=1\n+export A=2"
+
+    shown = _shown("bash", {"command": "git switch other"}, diff=diff, risk="command")
+
+    assert shown[0] == "$ git switch other"
+    assert ["export A=" in line for line in shown].count(True) == 2
+    assert any(".envrc" in line for line in shown)
 
 
 def test_a_line_feed_that_goes_is_seen() -> None:

@@ -102,6 +102,9 @@ class ApprovalView:
             case "command", {"command": str(command)}:
                 style = join(self._context.palette["toolTitle"], BOLD)
                 yield wrap([(_shown(command), style)], width, [("$ ", self._context.palette["accent"])], [("  ", "")])
+                if self._request.diff:  # of the protected files that a checkout changes
+                    yield [""]
+                    yield from self._change(self._request.diff.split("\n"), width)
             case "write", {"path": str(path)} if self._request.diff:
                 yield self._said(path, "toolTitle", width)
                 yield from self._change(self._request.diff.split("\n"), width)
