@@ -175,6 +175,18 @@ def test_a_guard_that_the_sandbox_keeps_from_a_host_names_it(folder: Path, tier:
     assert "can log to" not in said
 
 
+def test_a_guard_that_fails_while_another_program_is_kept_from_a_host_only_fails(folder: Path, tier: str) -> None:
+    if tier not in ("full", "bwrap"):
+        pytest.skip("no proxy tells hosts apart")
+    program = "import urllib.request as r; r.urlopen('http://registry.npmjs.org/telemetry', timeout=20)"
+    line = f'python3 -c "{program}" 2>/dev/null; echo "a.py: 3 problems"; exit 1'
+
+    outcome = outcome_of(guard(line), ended(folder, line, "{}"))
+
+    assert outcome.decision == ""
+    assert outcome.problems
+
+
 def test_a_guard_of_a_plugin_that_reaches_no_host_refuses(folder: Path, tier: str) -> None:
     if tier not in ("full", "bwrap"):
         pytest.skip("no proxy tells hosts apart")

@@ -38,6 +38,10 @@ _LOG = r"""(?:'[^'\n]*'|"[^"\\`()\n]*"|[^'"\\`;&|<>(){}\#\s])+"""
 _LOGS = LazyPattern(
     rf"(?:{_WORDS}+\|)*[ ]*(?:cat|date|echo|jq|printf|tee)(?:[ ]{_WORDS}*)?>>?[ ]*(?P<log>{_LOG})(?:[ ]*2>&1)?"
 )
+# How programs say that they reached no host.
+_TELLS_OF_NETWORK = LazyPattern(
+    r"(?i)\b(?:403|proxy|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|getaddrinfo|resolv\w*|network\w*|connect\w*|fetch\w*)\b"
+)
 
 
 async def run_command(
@@ -70,29 +74,37 @@ async def run_command(
         is_answer = done.output.lstrip().startswith(b"{")
         return Ended(None, problem=f"printed more than {MAX_OUTPUT // 1024} KiB", undecided=is_answer)
     output = done.output.decode("utf-8", "replace")
+    blocked = [one for one in done.blocked if _is_about(one, output + errors)]
     decides = hook.event == "PreToolUse" and not hook.of_project
-    if code in _NOT_RUN and decides and not done.blocked:
+    if code in _NOT_RUN and decides and not blocked:
         # Shims of version managers obey files of the project: a command could have a guard not start at all.
         told = errors.strip().rpartition("\n")[2][:200]
         return Ended(None, problem=f"could not run a program (exit code {code}): {told}", undecided=True)
     if code and (hidden := await _hidden_script(hook, errors, workspace)):
         way_out = _ASKED if hook.may_be_of_commands else _RIGHTS
         return Ended(None, problem=f"could not run: the sandbox hides {hidden} from it. {way_out}", undecided=decides)
-    if not code or not done.blocked:
+    if not code or not blocked:
         return Ended(code, output, errors)
     if notice := await _blocked_log(hook, workspace, request):
         return Ended(
             None, output, errors, f"was blocked by the sandbox, so its answer does not count: {notice} {WAY_OUT}"
         )
-    advice = _advice(done.blocked, hook)
+    advice = _advice(blocked, hook)
     if code == _REFUSES:
         return Ended(code, output, f"{errors.rstrip()} [{advice}]")
     # A plugin's guard that is not even fetched, or does not reach what it asks, might have refused.
-    is_cut_off = hook.event == "PreToolUse" and hook.plugin and any(one.kind in _OF_NETWORK for one in done.blocked)
+    is_cut_off = hook.event == "PreToolUse" and hook.plugin and any(one.kind in _OF_NETWORK for one in blocked)
     problem = f"was blocked by the sandbox: {advice}"
     return (
         Ended(None, problem=problem, undecided=True) if decides or is_cut_off else Ended(code, output, errors, problem)
     )
+
+
+def _is_about(blocked: Blocked, printed: str) -> bool:
+    """Whether it was the hook that was kept from a host: other programs are connecting, too."""
+    host = blocked.what.rpartition(":")[0] or blocked.what
+    is_told = host in printed or _TELLS_OF_NETWORK.search(printed) is not None
+    return blocked.kind not in _OF_NETWORK or not printed.strip() or is_told
 
 
 async def _hidden_script(hook: HookDefinition, errors: str, workspace: Workspace) -> str:
