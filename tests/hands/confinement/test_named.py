@@ -193,6 +193,24 @@ def test_a_number_is_a_directory_of_hooks_and_switches_fsmonitor(project: Path) 
     assert named(project, "[core]\n\tfsmonitor = 0\n") == set()
 
 
+def _copies(project: Path, count: int) -> None:
+    """Repositories at the top, as a command makes them."""
+    for number in range(count):
+        git = project / f"A{number}" / ".git"
+        git.mkdir(parents=True)
+        (git / "config").write_text("[core]\n\tbare = false\n")
+
+
+@pytest.mark.parametrize("of_user", ["", "[core]\n\thooksPath = of-user\n"])
+def test_many_repositories_leave_room_for_what_the_configuration_of_one_names(project: Path, of_user: str) -> None:
+    _copies(project, 300)
+    git = project / "pk" / "x" / ".git"
+    git.mkdir(parents=True)
+    (git / "config").write_text("[core]\n\thooksPath = githooks\n")
+
+    assert "pk/x/githooks" in named(project, of_user=of_user)
+
+
 @pytest.mark.parametrize(
     "text", ["[core\nhooksPath=x", "[include]\npath=config\n", "\0", '[include "', "[include]\n#path=x"]
 )

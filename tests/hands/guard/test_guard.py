@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from kaa.hands import guard, wire
+from kaa.hands.confinement import named
 from kaa.hands.connection import WireConnection
 from kaa.hands.digest import new_digest
 from kaa.hands.executed_names import CHOICES
@@ -2884,6 +2885,68 @@ def test_what_configuration_names_in_a_git_directory_is_guarded(
 
     assert set(brain.check()) == {path}
     assert _files_below(project / ".git" / "custom") == before
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "path"),
+    [
+        ("core.hooksPath", "githooks", "githooks/check"),
+        ("core.hooksPath", "githooks", "githooks/new"),
+        ("core.hooksPath", ".git/custom", ".git/custom/check"),
+        ("include.path", "../githooks/check", "githooks/check"),
+        ("filter.x.clean", "./githooks/new", "githooks/new"),
+    ],
+)
+@pytest.mark.parametrize("where", ["deep", "worktree", "behind many folders"])
+@_needs_git
+def test_what_configuration_names_in_a_repository_that_no_mount_reaches_is_guarded(
+    project: Path, start: Callable[..., Brain], where: str, key: str, value: str, path: str
+) -> None:
+    if where == "worktree" and ".git" in path:
+        value = path = "githooks/check"
+    top = project / ("z/x" if where == "behind many folders" else "a/b/c/d")
+    if where == "behind many folders":
+        for number in range(2100):
+            (project / f"A{number}").mkdir()
+    if where == "worktree":
+        _git("init", "-q", ".", cwd=project)
+        _git("commit", "-q", "--allow-empty", "-m", "x", cwd=project)
+        _git("worktree", "add", "-q", "--detach", str(top), cwd=project)
+        _git("config", "extensions.worktreeConfig", "true", cwd=project)
+        value = str(top / "githooks/check") if key == "include.path" else value
+    else:
+        _git("init", "-q", str(top), cwd=project)
+    for folder in ("githooks", ".git/custom") if where != "worktree" else ("githooks",):
+        (top / folder).mkdir()
+        (top / folder / "check").write_text("[user]\n")
+    _git("config", key, value, cwd=top)
+    brain = start(git_writable=True)
+
+    _write(top / path, "evil")
+
+    assert list(brain.check()) == [str((top / path).relative_to(project))]
+    assert not (top / path).exists() or (top / path).read_text() == "[user]\n"
+
+
+@_needs_git
+def test_what_the_user_s_configuration_names_in_each_repository_leaves_room(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directories, "_MAX_NAMED", 8)
+    monkeypatch.setattr(directories, "_MAX_NAMED_IN_EACH", 4)
+    monkeypatch.setattr(named, "_OF_SYSTEM", (str(project.parent / "gitconfig"),))
+    (project.parent / "gitconfig").write_text("[core]\n\thooksPath = hooks\n")
+    for number in range(10):
+        _git("init", "-q", f"a/b/c/A{number}", cwd=project)
+    top = project / "a" / "b" / "c" / "z" / "x"
+    _git("init", "-q", str(top), cwd=project)
+    _git("config", "core.hooksPath", "githooks", cwd=top)
+    (top / "githooks").mkdir()
+    brain = start(git_writable=True)
+
+    _write(top / "githooks" / "new", "evil")
+
+    assert list(brain.check()) == [str((top / "githooks" / "new").relative_to(project))]
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,27 @@ def test_what_the_user_has_git_obey_in_its_own_directory_is_not_changed(
     assert not script.exists() if way == "link to nothing" else script.read_text() == before
 
 
+@pytest.mark.parametrize("where", ["deep", "folders", "repositories"])
+def test_hooks_of_a_repository_below_are_not_changed(kaa: Kaa, canary: Path, where: str) -> None:
+    at = "a/b/c/d" if where == "deep" else "pk/x"
+    git(kaa, "init", "-q", at, check=True)
+    git(kaa, "config", "core.hooksPath", "githooks", at=at, check=True)
+    (kaa.project / at / "githooks").mkdir()
+    script = kaa.project / at / "githooks/pre-commit"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    if where == "folders":
+        play(kaa, "for i in $(seq 2100); do mkdir A$i; done")
+    elif where == "repositories":
+        play(kaa, "git init -q A1; for i in $(seq 2 260); do cp -r A1 A$i; done")
+
+    play(kaa, f"cat {canary.with_name('evil')} > {at}/githooks/pre-commit")
+    git(kaa, "commit", "--allow-empty", "-m", "x", at=at)
+
+    assert not canary.exists()
+    assert script.read_text() == "#!/bin/sh\n"
+
+
 def test_cookies_of_a_server_are_not_written_over_a_file_of_the_user(kaa: Kaa) -> None:
     startup = Path(kaa.environ["HOME"], "startup")
     startup.write_text("export A=1\n")

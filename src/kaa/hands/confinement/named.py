@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.listing import is_below_any
+from kaa.hands.confinement.repositories import Repository
 from kaa.hands.git_config import ConfigEntry, ConfigSyntaxError, entries
 from kaa.hands.lazy_pattern import LazyPattern
 
@@ -23,7 +24,8 @@ _OF_SYSTEM = ("/etc/gitconfig",)
 _OF_USER = (".gitconfig", ".config/git/config")
 _OF_REPOSITORY = ("config", "config.worktree")
 _MAX_FILE_BYTES = 128 * 1024
-_MAX_FILES = 256  # configurations of repositories and what they include, together
+_MAX_FILES = 256  # that configuration includes
+_MAX_BYTES = 4 * 1024 * 1024  # of configurations of repositories, each content once; 0.6 us for a byte
 _MAX_INCLUDE_DEPTH = 10  # MAX_INCLUDE_DEPTH in git's config.c
 _MAX_NAMED = 64  # a configuration that names more than this is not the work of people
 _BETWEEN_WORDS = LazyPattern(r"""[\s;|&()<>"'`=!]+""")
@@ -47,7 +49,7 @@ class _Found(NamedTuple):
     directory: str
 
 
-def named_paths(gits: Iterable[repositories.Repository], projects: Iterable[str], home: str) -> tuple[str, ...]:
+def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) -> tuple[str, ...]:
     """Absolute paths in projects and their git directories that git obeys for a configuration or a link.
 
     Whether they exist or not.
@@ -57,21 +59,62 @@ def named_paths(gits: Iterable[repositories.Repository], projects: Iterable[str]
         projects: directories that may be written.
         home: the user's home directory.
     """
-    roots, gits = tuple(projects), tuple(gits)
-    reader = _Reader(home)
-    everywhere = [found for path in _of_all(home) for found in reader.read(path) if found.entry.names_program]
-    places: dict[str, list[_Found]] = {root: [] for root in roots}  # a repository may be made there yet
-    for git in gits:
-        files = [path for directory in git.directories for path in _in(directory, _OF_REPOSITORY)]
-        own = (found for path in files for found in reader.read(path) if found.entry.names_program)
-        places.setdefault(os.path.dirname(git.entry), []).extend(own)
-    paths = (path for top, own in places.items() for found in (*everywhere, *own) for path in _paths(found, top, home))
+    gits = tuple(gits)
+    obeyed = NamedByConfiguration(projects, home)
     links = (link for git in gits for path in git.directories for link in repositories.obeyed_links(path))
     ways = chain.from_iterable(map(_behind_link, dict.fromkeys(links)))
-    both = chain.from_iterable((path, os.path.realpath(path)) for path in paths)  # a link and where it leads
-    # Each has a limit of its own: the guard holds more links, but nothing more of what configuration names.
-    inside = (roots, frozenset(path for git in gits for path in git.directories))
-    return tuple(dict.fromkeys((*_first_inside(both, *inside), *_first_inside(ways, *inside))))
+    # Each has a limit of its own: a command can make repositories, but none with such a configuration. The guard holds
+    # more.
+    led_to = _first_inside(ways, obeyed.roots, _directories(gits))
+    return tuple(dict.fromkeys((*obeyed.own(gits), *obeyed.everywhere(gits), *led_to)))
+
+
+class NamedByConfiguration:
+    """What git obeys for a configuration: the user's own, which is read once, and that of repositories.
+
+    Args:
+        projects: directories that may be written.
+        home: the user's home directory.
+
+    Attributes:
+        roots: the directories that may be written.
+    """
+
+    def __init__(self, projects: Iterable[str], home: str) -> None:
+        self.roots = tuple(projects)
+        self._home = home
+        self._everywhere: list[_Found] | None = None
+
+    def own(self, gits: Sequence[Repository]) -> tuple[str, ...]:
+        """Absolute paths that the configuration of repositories names, whether they exist or not."""
+        reader = _Reader(self._home)
+        paths = chain.from_iterable(self._own(git, reader) for git in gits)
+        return _first_inside(_with_target(paths), self.roots, _directories(gits))
+
+    def everywhere(self, gits: Sequence[Repository]) -> tuple[str, ...]:
+        """The same of the user's configuration, in these repositories and where one may be made."""
+        if self._everywhere is None:
+            reader = _Reader(self._home)
+            files = _of_all(self._home)
+            self._everywhere = [found for path in files for found in reader.read(path) if found.entry.names_program]
+        tops = dict.fromkeys((*self.roots, *(os.path.dirname(git.entry) for git in gits)))
+        paths = (path for top in tops for found in self._everywhere for path in _paths(found, top, self._home))
+        return _first_inside(_with_target(paths), self.roots, _directories(gits))
+
+    def _own(self, git: Repository, reader: "_Reader") -> Iterator[str]:
+        top = os.path.dirname(git.entry)
+        for path in (path for directory in git.directories for path in _in(directory, _OF_REPOSITORY)):
+            for found in reader.read(path):
+                if found.entry.names_program:
+                    yield from _paths(found, top, self._home)
+
+
+def _with_target(paths: Iterable[str]) -> Iterator[str]:
+    return chain.from_iterable((path, os.path.realpath(path)) for path in paths)  # a link and where it leads
+
+
+def _directories(gits: Iterable[Repository]) -> frozenset[str]:
+    return frozenset(path for git in gits for path in git.directories)
 
 
 def _first_inside(paths: Iterable[str], roots: tuple[str, ...], git_directories: Set[str]) -> tuple[str, ...]:
@@ -112,6 +155,9 @@ class _Reader:
         self._home = home
         self._untrusted = untrusted
         self._entries: dict[str, tuple[ConfigEntry, ...]] = {}
+        self._included = 0
+        self._contents: dict[bytes, tuple[ConfigEntry, ...]] = {}  # many repositories have the same
+        self._left = _MAX_BYTES
 
     def read(self, path: str, including: tuple[str, ...] = ()) -> Iterator[_Found]:
         """The entries of a file; none if it is not there or cannot be understood.
@@ -123,26 +169,38 @@ class _Reader:
         if path in including or len(including) > _MAX_INCLUDE_DEPTH:
             return
         if path not in self._entries:
-            if len(self._entries) >= _MAX_FILES:
+            self._included += bool(including)
+            if self._included > _MAX_FILES:
                 return
             trusted = not self._untrusted or not is_below_any(os.path.realpath(path), self._untrusted)
-            self._entries[path] = _entries(path) if trusted else ()
+            self._entries[path] = self._parsed(_content(path)) if trusted else ()
         for entry in self._entries[path]:
             found = _Found(entry, os.path.dirname(path))
             yield found
             if _includes(entry) and (included := _absolute(entry.value, found.directory, self._home)):
                 yield from self.read(included, (*including, path))
 
+    def _parsed(self, content: bytes) -> tuple[ConfigEntry, ...]:
+        if content not in self._contents:
+            self._left -= len(content)
+            if self._left < 0:
+                return ()
+            try:
+                self._contents[content] = entries(content)
+            except ConfigSyntaxError:  # git would not read on either
+                self._contents[content] = ()
+        return self._contents[content]
 
-def _entries(path: str) -> tuple[ConfigEntry, ...]:
+
+def _content(path: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError:
-        return ()
+        return b""
     try:
-        return entries(os.read(descriptor, _MAX_FILE_BYTES))
-    except (OSError, ConfigSyntaxError):  # git would not read on either
-        return ()
+        return os.read(descriptor, _MAX_FILE_BYTES)
+    except OSError:
+        return b""
     finally:
         os.close(descriptor)
 

@@ -72,6 +72,11 @@ def find(root: str) -> Iterator[Repository]:
         level = below
 
 
+def at(entry: str) -> Repository:
+    """The repository of a `.git`, which exists."""
+    return _repository(entry)
+
+
 def git_directories(root: str) -> tuple[str, ...]:
     """The directories of the repository whose top a directory is, in it or elsewhere; none if it is no such top."""
     entry = os.path.join(root, ".git")

@@ -29,6 +29,7 @@ _MAX_FOLLOWED = 512  # of these, up to which symlinks are followed
 _MAX_FOLLOWED_WITH_NEW = 256  # up to which commands may make some, and how many where there are more
 _MAX_NEW_FOLLOWED = 32
 _MAX_NAMED = 512  # guarded names of the user's configuration, and what links lead to
+_MAX_NAMED_IN_EACH = 256  # of these, up to which there may be some in each repository
 _BARE_MARKS = frozenset(("head", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
 
 
@@ -179,10 +180,15 @@ class GuardedDirectories:
                 self._to_look_into.append(linked)
         return True
 
-    def add_named(self, subject: Subject) -> bool:
-        """Guard what is at a name from now on, if it is not guarded and there is room."""
+    def add_named(self, subject: Subject, *, in_each: bool = False) -> bool:
+        """Guard what is at a name from now on, if it is not guarded and there is room.
+
+        Args:
+            subject: the name.
+            in_each: it is one of those in each repository, which leave room for others.
+        """
         folded, directory = subject.path.casefold(), subject.directory
-        if folded in self.named or len(self.named) >= _MAX_NAMED:
+        if folded in self.named or len(self.named) >= (_MAX_NAMED_IN_EACH if in_each else _MAX_NAMED):
             return False
         if subject.repository is not None:  # looked at with that
             directory = subject.repository.directory

@@ -1,7 +1,7 @@
 """Where symlinks of the user's under protected names lead: what is there is executed and obeyed like the names."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kaa.hands.below import RootDirectory, is_below
@@ -116,6 +116,12 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
             for root in roots:
                 if (below := _below(place, root, subject.path if subject.is_git else "")) is not None:
                     yield LedTo(below, GuardedLink(shown, (*around, *(path.split("/") if path else ()))))
+
+
+def in_roots(paths: Iterable[str], roots: Sequence[RootDirectory]) -> Iterator[Subject]:
+    """What is at absolute paths that are below writable directories, but for what git writes itself."""
+    found = (_below(path, root, "") for path in paths for root in roots)
+    return (subject for subject in found if subject is not None)
 
 
 def _is_obeyed_by_git(path: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from kaa.hands.below import RootDirectory
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.listing import is_below_any
-from kaa.hands.confinement.named import named_paths
+from kaa.hands.confinement.named import NamedByConfiguration, named_paths
 from kaa.hands.confinement.write_calls import WriteCalls
 from kaa.hands.connection import WireConnection
 from kaa.hands.fields import integer, text
@@ -69,6 +69,7 @@ def serve(
         {root.path: root for root in beneath},
         UsersFiles(write_calls),
         progress.note,
+        _named_by(NamedByConfiguration(roots, settings.home)),
     )
     signs = Signs(inotify) if roots else None
     _wait_for_request(connection)  # a guard that is kept ready moves nothing: another one may be at work
@@ -83,6 +84,16 @@ def serve(
         guard.close()
         if signs is not None:
             signs.close()
+
+
+def _named_by(configuration: NamedByConfiguration) -> Callable[[str], tuple[Sequence[str], Sequence[str]]]:
+    """What finds the paths that the configuration of the repository of a `.git` names, and those the user's names."""
+
+    def find(entry: str) -> tuple[Sequence[str], Sequence[str]]:
+        gits = [repositories.at(entry)]
+        return configuration.own(gits), configuration.everywhere(gits)
+
+    return find
 
 
 class ProgressReporter:

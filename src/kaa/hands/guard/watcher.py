@@ -24,7 +24,7 @@ from kaa.hands.guard.items import (
 )
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.kept_files import KeptFiles
-from kaa.hands.guard.links import GuardedLink, led_to
+from kaa.hands.guard.links import GuardedLink, in_roots, led_to
 from kaa.hands.guard.moved_away import MovedAway, identity_of
 from kaa.hands.guard.quarantine import FindingLog, MountedError, QuarantineReport, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY, lost_of_worktrees
@@ -48,6 +48,8 @@ class Guard:
         beneath: the roots without what is mounted in them, where the tier has these.
         users_files: recognizes what the user makes while commands run.
         on_look: gets the absolute path of each thing that is looked at.
+        named_by: finds the absolute paths that the configuration of the repository of a `.git` names, and those that
+            the user's own configuration does.
 
     Attributes:
         findings: what was done, to be told.
@@ -66,6 +68,7 @@ class Guard:
         beneath: Mapping[str, RootDirectory] | None = None,
         users_files: UsersFiles | None = None,
         on_look: Callable[[str], None] = lambda _: None,
+        named_by: Callable[[str], tuple[Sequence[str], Sequence[str]]] = lambda _: ((), ()),
     ) -> None:
         self.findings = FindingLog()
         self.stuck: set[Subject] = set()
@@ -76,6 +79,7 @@ class Guard:
         self._expected: list[str] = []
         self._users_files = users_files or UsersFiles(None)
         self._on_look = on_look
+        self._named_by = named_by
         self._directories = GuardedDirectories(
             roots,
             git_directories,
@@ -417,13 +421,28 @@ class Guard:
                     break
 
     def _follow(self, subject: Subject, items: Items) -> None:
-        """Guard what the user's own links at a protected name, or in a git directory, lead to."""
+        """Guard what the user's own links at a protected name lead to, and what git obeys for its configuration.
+
+        The start knows of repositories that are near, and of as many as it has time for.
+        """
+        if subject.name and subject.is_git and items:
+            own, everywhere = self._named_by(subject.path)
+            for target in in_roots(own, self._directories.roots):
+                self._guard_named(target)
+            # A command can make many repositories, in each of which the user's configuration names something.
+            for target in in_roots(everywhere, self._directories.roots):
+                self._guard_named(target, in_each=True)
         for target, link in led_to(subject, items, self._directories.roots, self._links_to.get(subject, GuardedLink())):
-            if self._directories.add_named(target):
+            self._guard_named(target, link)
+
+    def _guard_named(self, target: Subject, link: GuardedLink | None = None, *, in_each: bool = False) -> None:
+        """Guard what a link leads to, or configuration names; in each repository alike or not."""
+        if self._directories.add_named(target, in_each=in_each):
+            if link is not None:
                 self._links_to[target] = link
-                self._inspect(target.repository or target)
-            elif target.path.casefold() not in self._directories.named:
-                self._unchecked[target.path] = None
+            self._inspect(target.repository or target)
+        elif target.path.casefold() not in self._directories.named:
+            self._unchecked[target.path] = None
 
     def _put_back_lost(self, subject: Subject, directory: int, before: Items, items: Items) -> None:
         """Put back what a worktree of the user's cannot do without; commands may remove all of their own."""
