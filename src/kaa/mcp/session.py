@@ -166,7 +166,7 @@ class Session:
                     del self._waiting[id_]
         except TimeoutError:
             await self._give_up(id_, method)
-            stray = f"; it sent what is no answer: {one_line(stray)}" if (stray := self._connection.stray) else ""
+            stray = f"; the last unexpected message: {one_line(stray)}" if (stray := self._connection.stray) else ""
             raise NoAnswerError(f"no answer to {method} within {patience:g} seconds{stray}") from None
         except asyncio.CancelledError:
             await self._give_up(id_, method)
@@ -213,12 +213,12 @@ class Session:
             self._requested(message)
         elif isinstance(message, JsonRpcNotification):
             self._take_notification(message)
-        elif isinstance(message, ErrorResponse) and message.id is None and len(self._waiting) == 1:
-            (only,) = self._waiting.values()  # what else could it be about
+        elif isinstance(message, ErrorResponse) and _is_of_unread_request(message) and len(self._waiting) == 1:
+            (only,) = self._waiting.values()
             if not only.answer.done():
                 only.answer.set_exception(_error(message))
         elif message.id is None or (waiting := self._waiting.get(message.id)) is None or waiting.answer.done():
-            self._connection.stray = f"an answer to the request {message.id!r}, which does not wait"
+            self._connection.stray = f"a response to request {message.id!r}, which is not pending"
             LOG.debug("mcp: an answer to no request that waits: %r", message.id)
         else:
             self.has_answered = True
@@ -293,6 +293,11 @@ class Session:
         self._tasks.cancel()
         if told:
             self._on_end(reason)
+
+
+def _is_of_unread_request(error: ErrorResponse) -> bool:
+    """Whether the server could not read what it was sent (JSON-RPC 2.0, 5.1), and so does not know its id."""
+    return error.id is None and error.code in (codes.PARSE_ERROR, codes.INVALID_REQUEST)
 
 
 def revisions_in(error: McpError) -> list[str]:

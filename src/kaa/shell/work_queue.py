@@ -192,13 +192,13 @@ class WorkQueue:
     async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> WorkResult[ResultT]:
         """Have work done that occupies the conversation. What had waited before goes on waiting."""
         conversation = self._conversation
-        waited = conversation.has_queued
+        waited = _person_waits(conversation)
         try:
             result = await self._working(work())
         finally:
             self._changed()
             self._proceed()
-        return WorkResult(result, [] if waited or conversation.is_running else conversation.clear_queues())
+        return WorkResult(result, [] if waited or conversation.is_running else self._taken_back())
 
     async def take_unsaid(self) -> list[UserMessage]:
         """Take back what waits if there is no run it could wait for, what waited before, and what could not be said.
@@ -237,7 +237,7 @@ class WorkQueue:
 
     async def _submit(self, message: UserMessage | str) -> SubmitOutcome:
         conversation = self._conversation
-        waited = conversation.has_queued
+        waited = _person_waits(conversation)
         outcome = last = await self._working(conversation.submit(message))
         # What was said in the moment in which it stopped, or while /compact went on, would wait for ever.
         while not conversation.is_running and (late := _left_waiting(conversation, last, waited=waited)):
@@ -310,16 +310,21 @@ class WorkQueue:
             observer()
 
 
+def _person_waits(conversation: Conversation) -> bool:
+    """Whether a message of the person's waits. Reports of agents that waited already say nothing of that."""
+    return any(message.note is None for message in conversation.waiting)
+
+
 def _of_person(messages: Sequence[UserMessage]) -> list[UserMessage]:
     return [message for message in messages if message.note is None]
 
 
 def _left_waiting(conversation: Conversation, outcome: SubmitOutcome, *, waited: bool) -> list[UserMessage]:
-    """What was said while something came to its end. `waited`: something had waited before already."""
+    """What was said while something came to its end. `waited`: a message of the person's had waited before already."""
     match outcome:
         case AgentEnd(reason="done"):
             return conversation.clear_queues()
-        case CommandReply() if not waited:
+        case CommandReply() if not waited and _person_waits(conversation):
             return conversation.clear_queues()
         case _:
             return []

@@ -190,14 +190,19 @@ class HeldFilesOfGit:
         """Those of some files, from the root of the repository, that the sandbox may hold."""
         top = await self._git.ask("rev-parse", "--show-toplevel") if paths else None
         root = "" if top is None else line_of(top)
-        own = [path for path in (*self._executed, *await self._mounted()) if root and is_below(path, (root,))]
-        held = [path for path in own if path != root]
-        return [path for path in paths if is_protected(path.split("/")) or is_below(os.path.join(root, path), held)]
+        held = {path for path in (*self._executed, *await self._mounted()) if root and is_below(path, (root,))}
+        below = {path.removeprefix(root).lstrip("/") for path in held if path != root}
+
+        def is_held(path: str) -> bool:
+            parts = path.split("/")
+            return any("/".join(parts[:end]) in below for end in range(1, len(parts) + 1))
+
+        return [path for path in paths if is_protected(path.split("/")) or (below and is_held(path))]
 
     async def _mounted(self) -> tuple[str, ...]:
         """What the sandbox mounts read-only, such as a script that a hook of the repository is a link to."""
         try:
-            result = await self._workspace.run(_quick(["/bin/cat", "/proc/self/mountinfo"]))
+            result = await self._workspace.run(_quick(["/bin/sh", "-c", "cat /proc/self/mountinfo"]))
         except OSError:
             return ()
         lines = (line.split(b" ") for line in result.tail.splitlines())

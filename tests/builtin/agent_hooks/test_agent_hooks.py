@@ -515,7 +515,7 @@ def test_what_a_formatter_makes_of_a_file_is_told_and_not_taken_for_the_users_sa
     play(stage, scene, formatted, hook("PostToolUse", "black", "Write"))
 
     first, second = [text for role, text in conversation(stage.server.requests[-1]) if role == "tool"]
-    assert "Hooks changed a.py after this call:" in first
+    assert "a.py changed while hooks ran after this call:" in first
     assert "+x = 1" in first
     assert "was not written" not in second
     assert "+x = 2" in second

@@ -168,6 +168,12 @@ def test_what_links_in_a_folder_of_hooks_elsewhere_lead_to_is_named(project: Pat
     assert named(project, of_user="[core]\n\thooksPath = ~/hooks\n") == {"scripts/check"}
 
 
+def test_words_with_two_slashes_come_to_an_end(project: Path) -> None:
+    alias = "[alias]\n\ttodo = \"!git grep -n '//TODO'\"\n"
+
+    assert named(project, f"[core]\n\thooksPath = //srv/hooks\n{alias}", alias) == set()
+
+
 def test_many_links_leave_room_for_what_configuration_names(project: Path) -> None:
     hooks = project / ".git/hooks"
     hooks.mkdir()

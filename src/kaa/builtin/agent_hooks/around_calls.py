@@ -127,7 +127,7 @@ async def _changed_by_hooks(call: ToolCall, result: ToolResult, context: Convers
         difference = await context.state(SeenFiles, SeenFiles).learn_changes(path, context)
     except OSError:
         return ""
-    return f"Hooks changed {path} after this call:\n\n{difference}" if difference else ""
+    return f"{path} changed while hooks ran after this call:\n\n{difference}" if difference else ""
 
 
 def _reason(outcome: HookOutcome) -> str:

@@ -75,8 +75,8 @@ class ConversationTasks:
         A kill may have come when the messages had been written into the draft, and not yet removed from their file.
         """
         texts = [self._attachments.take_back(message) for message in messages]
-        typed = without_numbers(self._ui.main_view.editor.text)
-        if not typed.startswith(without_numbers("\n\n".join(texts))):
+        typed, left = without_numbers(self._ui.main_view.editor.text), without_numbers("\n\n".join(texts))
+        if typed != left and not typed.startswith(f"{left}\n\n"):
             self._ui.main_view.give_back(texts, "\n\n")
         self._let_go(messages)
 

@@ -153,8 +153,11 @@ def _leave_terminal(started: Started) -> None:
 
 def _taken(hosted: HostedConversation, message: UserMessage, event: Event) -> None:
     """Keep a message beside the session no more that was left there and is in it now."""
-    if isinstance(event, MessageEnd) and isinstance(event.message, UserMessage):
-        hosted.conversation.let_go([message])
+    match event:
+        case MessageEnd(UserMessage(timestamp=timestamp)) if timestamp == message.timestamp:
+            hosted.conversation.let_go([message])
+        case _:
+            pass
 
 
 async def _work(hosted: HostedConversation, messages: Sequence[UserMessage], server: LiveServer) -> None:
@@ -175,6 +178,7 @@ async def _work(hosted: HostedConversation, messages: Sequence[UserMessage], ser
             server.notice(f"A message was not sent: {error}")
         finally:
             unsubscribe()
+        hosted.conversation.let_go([message])  # a command has no end of its own
     while True:
         await server.until_alone()
         await server.until_done()

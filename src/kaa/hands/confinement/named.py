@@ -253,7 +253,8 @@ def _absolute(word: str, base: str, home: str) -> str | None:
         word = home + word[1:]
     if not word or "\0" in word or word.startswith(("~", "%")):
         return None
-    return os.path.normpath(os.path.join(base, word))
+    path = os.path.normpath(os.path.join(base, word))
+    return path[1:] if path.startswith("//") else path  # which normpath keeps
 
 
 def _in(directory: str, names: Iterable[str]) -> list[str]:
@@ -261,12 +262,12 @@ def _in(directory: str, names: Iterable[str]) -> list[str]:
 
 
 def _is_protected_inside(path: str, roots: tuple[str, ...], git_directories: Set[str]) -> bool:
-    above = path
-    while above != "/" and above not in roots:
+    above, below = path, ""
+    while above != below and above not in roots:
         if above in git_directories or os.path.basename(above) == ".git":
             is_ours = above in git_directories or _is_in_any(above, roots)
             return is_ours and not repositories.is_written_by_git(above, path[len(above) + 1 :])
-        above = os.path.dirname(above)
+        above, below = os.path.dirname(above), above
     return _is_in_any(path, roots)
 
 

@@ -89,7 +89,7 @@ class TrustStore:
             if configuration.exists and above is not None and above.digest == configuration.digest:
                 return Trusted()
             return Undecided() if configuration.exists else NothingToTrust()
-        if record.digest == configuration.digest:
+        if record.digest == configuration.digest or (not record.digest and _has_all(record.files, configuration)):
             return Trusted()
         return Changed(difference(record.files, configuration.trustable))
 
@@ -166,9 +166,7 @@ class TrustStore:
         with self._rewriting() as records:
             records.pop(_key(configuration), None)
             if (above := _trusted_above(records, configuration)) is not None and above.files:
-                records[_key(configuration)] = _Record(
-                    "trusted", since=_now()
-                )  # nothing of it: all of it is asked about
+                records[_key(configuration)] = _Record("trusted", since=_now())  # of nothing: all of it is asked about
 
     def carry_over(self, root: str, other: str) -> None:
         """Decide about a copy of a project as the user decided about the project, file by file.
@@ -180,7 +178,10 @@ class TrustStore:
         Raises:
             TrustError: that cannot be kept.
         """
-        record = self._read().get(_text(root))
+        known = self._read()
+        record = known.get(_text(root))
+        if record is None and (files := _files_above(known, _text(root))):
+            record = _Record("trusted", since=_now(), files=files)
         if record is not None:
             with self._rewriting() as records:
                 records[_text(other)] = record
@@ -222,11 +223,13 @@ def _text(directory: str) -> str:
 
 
 def _above(records: Mapping[str, _Record], root: str) -> Iterator[tuple[str, _Record]]:
-    """The directories above `root` that the user trusted, the nearest first."""
+    """The directories above `root` that the user trusted, the nearest first, up to one that the user declined."""
     folder = root
     while folder not in ("/", ""):
         folder = posixpath.dirname(folder)
-        if (record := records.get(folder)) is not None and record.decision == "trusted":
+        if (record := records.get(folder)) is not None:
+            if record.decision == "declined":
+                return
             yield folder, record
 
 
@@ -237,6 +240,12 @@ def _files_above(records: Mapping[str, _Record], root: str) -> dict[str, KnownFi
         for name, file in record.files.items():
             files.setdefault(posixpath.relpath(posixpath.join(folder, name), root), file)
     return files
+
+
+def _has_all(files: Mapping[str, KnownFile], configuration: ProjectConfiguration) -> bool:
+    """Whether all of a configuration is as it was in some files."""
+    names = {posixpath.normpath(file.path): file for file in configuration.trustable}
+    return bool(names) and all(name in files and same(files[name], file) for name, file in names.items())
 
 
 def _trusted_above(records: Mapping[str, _Record], configuration: ProjectConfiguration) -> _Record | None:
