@@ -11,7 +11,17 @@ def behind_link(link: str) -> Sequence[str]:
 
     A command can exchange each of them.
     """
-    at, remaining, found, links = os.path.realpath(os.path.dirname(link)), [os.path.basename(link)], list[str](), 0
+    way = _way(os.path.realpath(os.path.dirname(link)), os.path.basename(link))
+    return way[1:] if len(way) > 1 else way
+
+
+def links_on_way(path: str) -> Sequence[str]:
+    """The paths of all links on the way to an absolute path, and of what is at the end, as `behind_link` gives them."""
+    return _way("/", path)
+
+
+def _way(at: str, path: str) -> Sequence[str]:
+    remaining, found = path.split("/")[::-1], list[str]()
     while remaining:
         name = remaining.pop()
         if name in ("", "."):
@@ -25,11 +35,9 @@ def behind_link(link: str) -> Sequence[str]:
         except OSError:  # no link, or nothing is there
             at = path
             continue
-        links += 1
-        if links > _MAX_LINKS:
+        found.append(path)
+        if len(found) > _MAX_LINKS:
             return ()
-        if links > 1:
-            found.append(path)
         if target.startswith("/"):
             at = "/"
         remaining.extend(reversed(target.split("/")))

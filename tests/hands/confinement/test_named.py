@@ -168,6 +168,26 @@ def test_what_links_in_a_folder_of_hooks_elsewhere_lead_to_is_named(project: Pat
     assert named(project, of_user="[core]\n\thooksPath = ~/hooks\n") == {"scripts/check"}
 
 
+def test_links_on_the_way_to_what_configuration_names_are_named(project: Path) -> None:
+    (project / "tools").mkdir()
+    (project / "t").symlink_to("tools")
+
+    assert named(project, "[core]\n\thooksPath = t/hooks\n") == {"t/hooks", "t", "tools/hooks"}
+
+
+@pytest.mark.parametrize("link", [".gitconfig", ".config/git/config", ".config/git", ".config"])
+def test_the_users_own_configuration_in_a_project_is_named(project: Path, link: str) -> None:
+    home, file = project.parent, ".gitconfig" if link == ".gitconfig" else ".config/git/config"
+    (project / file).parent.mkdir(parents=True, exist_ok=True)
+    (project / file).write_text("[init]\n\ttemplateDir = ~/project/template\n")
+    (home / link).parent.mkdir(parents=True, exist_ok=True)
+    (home / link).symlink_to(project / link)
+
+    found = named_paths(repositories.find(str(project)), [str(project)], str(home))
+
+    assert {file, "template"} <= _relative(found, project)
+
+
 def test_words_with_two_slashes_come_to_an_end(project: Path) -> None:
     alias = "[alias]\n\ttodo = \"!git grep -n '//TODO'\"\n"
 

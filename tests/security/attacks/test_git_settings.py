@@ -88,6 +88,28 @@ def test_what_the_users_link_among_hooks_leads_to_is_not_executed_changed(
     assert script.read_text() == "#!/bin/sh\n"
 
 
+@pytest.mark.parametrize("way", ["a link on the way", "the user's own"])
+def test_what_configuration_names_through_links_is_not_executed_changed(kaa: Kaa, canary: Path, way: str) -> None:
+    git(kaa, "init", "-q", ".", check=True)
+    git(kaa, "commit", "--allow-empty", "-qm", "x", check=True)
+    evil = canary.with_name("evil")
+    if way == "a link on the way":
+        (kaa.project / "tools/hooks").mkdir(parents=True)
+        (kaa.project / "t").symlink_to("tools")
+        git(kaa, "config", "core.hooksPath", "t/hooks", check=True)
+        command = f"mkdir -p e/hooks && cp {evil} e/hooks/pre-commit && ln -sfn e u && mv -T u t"
+    else:
+        (kaa.project / "gitconfig").write_text("[user]\n\tname = x\n\temail = x@example.org\n")
+        Path(kaa.environ["HOME"], ".gitconfig").unlink(missing_ok=True)
+        Path(kaa.environ["HOME"], ".gitconfig").symlink_to(kaa.project / "gitconfig")
+        command = f"mkdir e && cp {evil} e/pre-commit && printf '[core]\\nhooksPath = %s/e\\n' $PWD >> gitconfig"
+
+    play(kaa, command)
+    git(kaa, "commit", "--allow-empty", "-m", "x")
+
+    assert not canary.exists()
+
+
 @pytest.mark.parametrize("flags", [(), ("--no-git",)], ids=["", "without git"])
 @pytest.mark.parametrize("way", ["link", "link to nothing", "hooksPath", "include", "husky", "repository below"])
 def test_what_the_user_has_git_obey_in_its_own_directory_is_not_changed(

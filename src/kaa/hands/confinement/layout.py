@@ -88,7 +88,9 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     code = tuple(own_code())
     names, awaited = _top_names(projects, policy.git_writable)
     protected = [*names, *_protected_in_repositories(gits, projects, policy.git_writable), *code]
-    protected += filter(os.path.exists, (*policy.executed, *named_paths(gits, projects, home)))
+    # A link is only guarded: what it leads to is named, too, and may be a folder in which everything else is for work.
+    named = (path for path in named_paths(gits, projects, home) if not os.path.islink(path))
+    protected += filter(os.path.exists, (*policy.executed, *named))
     protected += _protected_by_kind(projects)
     if policy.own:  # also when the whole home is the project
         protected.append(policy.own)

@@ -22,6 +22,7 @@ from kaa.hands.lazy_pattern import LazyPattern
 # Of whom git reads configuration besides the repository, git-config(1). The hands have no environment to say otherwise.
 _OF_SYSTEM = ("/etc/gitconfig",)
 _OF_USER = (".gitconfig", ".config/git/config")
+_FILES_OF_USER = (*_OF_USER, ".config/git/attributes")
 _OF_REPOSITORY = ("config", "config.worktree")
 _MAX_FILE_BYTES = 128 * 1024
 _MAX_FILES = 256  # that configuration includes
@@ -84,6 +85,7 @@ class NamedByConfiguration:
         self.roots = tuple(projects)
         self._home = home
         self._everywhere: list[_Found] | None = None
+        self._of_user: list[str] = []  # files of the user that git obeys
 
     def own(self, gits: Sequence[Repository]) -> tuple[str, ...]:
         """Absolute paths that the configuration of repositories names, whether they exist or not."""
@@ -95,11 +97,20 @@ class NamedByConfiguration:
         """The same of the user's configuration, in these repositories and where one may be made."""
         if self._everywhere is None:
             reader = _Reader(self._home)
-            files = _of_all(self._home)
-            self._everywhere = [found for path in files for found in reader.read(path) if found.entry.names_program]
+            every = [found for path in _of_all(self._home) for found in reader.read(path)]
+            self._everywhere = [found for found in every if found.entry.names_program]
+            self._of_user = [*_in(self._home, _FILES_OF_USER), *self._templates(every)] if self._home else []
         tops = dict.fromkeys((*self.roots, *(os.path.dirname(git.entry) for git in gits)))
         paths = (path for top in tops for found in self._everywhere for path in _paths(found, top, self._home))
-        return _first_inside(_with_target(paths), self.roots, _directories(gits))
+        return _first_inside(_with_target(chain(self._of_user, paths)), self.roots, _directories(gits))
+
+    def _templates(self, every: Iterable[_Found]) -> Iterator[str]:
+        """Directories whose hooks are in every new repository."""
+        for entry, _ in every:
+            if (entry.section, entry.name) == ("init", "templatedir") and (
+                path := _absolute(entry.value, "", self._home)
+            ):
+                yield path
 
     def _own(self, git: Repository, reader: "_Reader") -> Iterator[str]:
         top = os.path.dirname(git.entry)
@@ -110,7 +121,13 @@ class NamedByConfiguration:
 
 
 def _with_target(paths: Iterable[str]) -> Iterator[str]:
-    return chain.from_iterable((path, os.path.realpath(path)) for path in paths)  # a link and where it leads
+    """Each with the links on the way to it, and where they lead."""
+    for path in paths:
+        yield path
+        if os.path.realpath(path) != path:
+            from kaa.hands.link_ways import links_on_way  # lazy: few users have such links
+
+            yield from links_on_way(path)
 
 
 def _directories(gits: Iterable[Repository]) -> frozenset[str]:
