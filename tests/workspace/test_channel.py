@@ -34,3 +34,14 @@ def test_a_socket_with_the_number_of_one_that_was_closed_while_it_was_read_is_he
             one.close()
 
     asyncio.run(scenario())
+
+
+def test_it_can_be_closed_twice() -> None:
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        channel = Channel(ours, "the other end")
+        for _ in range(2):
+            channel.close()
+        theirs.close()
+
+    asyncio.run(scenario())

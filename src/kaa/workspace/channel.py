@@ -114,6 +114,8 @@ class Channel:
 
         The loop lets go of the socket first: what was cancelled does so later, when another may have its number.
         """
+        if self._socket.fileno() < 0:
+            return  # it is closed already
         with contextlib.suppress(RuntimeError):  # there is no loop any more
             loop = asyncio.get_running_loop()
             loop.remove_reader(self._socket)
