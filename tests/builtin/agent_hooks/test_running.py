@@ -13,6 +13,7 @@ from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended, outcome_of
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import CommandRequest
 from tests.support.elsewhere import folder_elsewhere
 
 
@@ -28,7 +29,14 @@ def folder() -> Iterator[Path]:
 
 
 def ended(
-    folder: Path, command: str, given: str = "", *, of_project: bool = True, event: str = "PreToolUse", plugin: str = ""
+    folder: Path,
+    command: str,
+    given: str = "",
+    *,
+    of_project: bool = True,
+    event: str = "PreToolUse",
+    plugin: str = "",
+    beside: str = "",
 ) -> Ended:
     async def whole() -> Ended:
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
@@ -36,6 +44,8 @@ def ended(
         try:
             if not (await workspace.sandbox.status()).confined:
                 pytest.skip("this machine cannot confine anything")
+            if beside:
+                await workspace.run_in_background(CommandRequest(["sh", "-c", beside]))
             hook = msgspec.structs.replace(
                 guard(command, of_project=of_project), event=event, named_event=event, plugin=plugin
             )
@@ -175,15 +185,19 @@ def test_a_guard_that_the_sandbox_keeps_from_a_host_names_it(folder: Path, tier:
     assert "can log to" not in said
 
 
-def test_a_guard_that_fails_while_another_program_is_kept_from_a_host_only_fails(folder: Path, tier: str) -> None:
+@pytest.mark.parametrize(("beside", "decision"), [("sleep 60", ""), ("", "deny")])
+def test_a_guard_that_fails_while_another_program_may_be_kept_from_a_host_only_fails(
+    folder: Path, tier: str, beside: str, decision: str
+) -> None:
     if tier not in ("full", "bwrap"):
         pytest.skip("no proxy tells hosts apart")
     program = "import urllib.request as r; r.urlopen('http://registry.npmjs.org/telemetry', timeout=20)"
     line = f'python3 -c "{program}" 2>/dev/null; echo "a.py: 3 problems"; exit 1'
 
-    outcome = outcome_of(guard(line), ended(folder, line, "{}"))
+    done = ended(folder, line, "{}", of_project=False, beside=beside)
+    outcome = outcome_of(guard(line, of_project=False), done)
 
-    assert outcome.decision == ""
+    assert outcome.decision == decision
     assert outcome.problems
 
 

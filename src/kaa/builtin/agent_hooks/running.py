@@ -74,7 +74,8 @@ async def run_command(
         is_answer = done.output.lstrip().startswith(b"{")
         return Ended(None, problem=f"printed more than {MAX_OUTPUT // 1024} KiB", undecided=is_answer)
     output = done.output.decode("utf-8", "replace")
-    blocked = [one for one in done.blocked if _is_about(one, output + errors)]
+    runs_alone = not any(process.state == "running" for process in workspace.processes.list())
+    blocked = [one for one in done.blocked if runs_alone or _is_about(one, output + errors)]
     decides = hook.event == "PreToolUse" and not hook.of_project
     if code in _NOT_RUN and decides and not blocked:
         # Shims of version managers obey files of the project: a command could have a guard not start at all.
@@ -101,7 +102,7 @@ async def run_command(
 
 
 def _is_about(blocked: Blocked, printed: str) -> bool:
-    """Whether it was the hook that was kept from a host: other programs are connecting, too."""
+    """Whether it was the hook that was kept from a host, where a program in the background may be connecting, too."""
     host = blocked.what.rpartition(":")[0] or blocked.what
     is_told = host in printed or _TELLS_OF_NETWORK.search(printed) is not None
     return blocked.kind not in _OF_NETWORK or not printed.strip() or is_told
