@@ -82,7 +82,7 @@ def matches(globs: Sequence[str], path: str) -> bool:
     """Whether a file is one of those that globs of a rule mean.
 
     Args:
-        globs: of a `InstructionRule`.
+        globs: of an `InstructionRule`.
         path: relative to the project.
     """
     parts = tuple(path.split("/"))
@@ -93,7 +93,7 @@ def seen_from(globs: Sequence[str], folder: str) -> tuple[str, ...]:
     """The globs of a rule for the files in a folder, relative to it.
 
     Args:
-        globs: of a `InstructionRule`.
+        globs: of an `InstructionRule`.
         folder: relative to what the globs are relative to.
     """
     found: dict[str, None] = {}

@@ -53,7 +53,7 @@ class _Found(NamedTuple):
 def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) -> tuple[str, ...]:
     """Absolute paths in projects and their git directories that git obeys for a configuration or a link.
 
-    Whether they exist or not.
+    They need not exist.
 
     Args:
         gits: the repositories of the projects.

@@ -45,7 +45,7 @@ class TrustedServers:
     Args:
         approvals: what the user approved.
         place: where servers run.
-        configured: gives the servers that are configured for the project.
+        configured: the servers that are configured for the project.
     """
 
     def __init__(self, approvals: Approvals, place: ServerPlace, configured: Sequence[ConfiguredServer]) -> None:
