@@ -20,8 +20,9 @@ from tests.support.screen import Screen
 
 pytestmark = pytest.mark.usefixtures("confined")
 
-# The guard takes nothing for the user's while a thread of it computes after it has written.
-_WRITING = "touch runs; while :; do :; done"
+# The guard takes nothing for the user's while a thread computes after it has written. So the thread that computes
+# writes: a `touch` would be over, and the shell that waited for it would have written nothing.
+_WRITING = ": > runs; while :; do :; done"
 
 
 @pytest.fixture
