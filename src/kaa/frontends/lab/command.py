@@ -5,7 +5,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,9 @@ from kaa.builtin.columns import aligned
 from kaa.frontends.delivery import deliver, terminal_columns
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
-from kaa.frontends.lab.attempt import Course
+from kaa.frontends.lab.attempt import Course, run_attempt
 from kaa.frontends.lab.reports import by_task, by_variant, comparison, rows_as_json, table
 from kaa.frontends.lab.results import Attempt, Definition, Results, ResultsError
-from kaa.frontends.lab.running import NotRunError, Report, run_missing
 from kaa.frontends.lab.scene import Confinement, Scene, Verdict, scene
 from kaa.frontends.lab.tasks import Task, TaskError, read_tasks
 from kaa.frontends.lab.variants import VariantError, parse_variants
@@ -29,6 +28,11 @@ from kaa.frontends.session_commands import positive
 from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.shell.home import Home
 from kaa.tui.sanitize import sanitize
+
+
+class NotRunError(Exception):
+    """kaa could not ask the model at all; the message says why. Other runs would fail likewise."""
+
 
 _FAILURES = (TaskError, VariantError, ResultsError, NotRunError, OSError)
 # In kaa's repository.
@@ -57,7 +61,7 @@ def _run(parsed: argparse.Namespace, home: Home) -> int:
     course = Course(parsed.model, parsed.max_turns, _confinement(parsed), hidden, home)
     with results.begin(definition) as whole:
         _note(f"results in {results.path}")
-        _run_to_end(run_missing(results, whole, tasks, course, parsed.jobs, _note))
+        _run_to_end(_run_missing(results, whole, tasks, course, parsed.jobs, _note))
         _print(table(by_variant(results), terminal_columns(sys.stdout)))
     return ExitCode.DONE
 
@@ -262,6 +266,7 @@ SUBCOMMANDS = {
 }
 
 
+_Report: TypeAlias = Callable[[str], None]
 # Gives a task its scene as long as a block lasts.
 _SetUp: TypeAlias = Callable[[Task], AbstractAsyncContextManager[Scene]]
 
@@ -274,7 +279,7 @@ class Finding(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-async def check_all(tasks: Sequence[Task], set_up: _SetUp, jobs: int, report: Report) -> list[Finding]:
+async def check_all(tasks: Sequence[Task], set_up: _SetUp, jobs: int, report: _Report) -> list[Finding]:
     """Check tasks, some at a time.
 
     Args:
@@ -322,3 +327,45 @@ async def _wrong(task: Task, set_up: _SetUp) -> str:
 
 def _described(verdict: Verdict) -> str:
     return "; ".join(filter(None, (verdict.problem, verdict.output))) or f"reward {verdict.reward:g}"
+
+
+async def _run_missing(
+    results: Results, definition: Definition, tasks: Mapping[str, Task], course: Course, jobs: int, report: _Report
+) -> None:
+    """Run what has not been run before.
+
+    Args:
+        tasks: those that this machine can run, by name; others of the definition are left out.
+        jobs: how many at a time.
+
+    Raises:
+        NotRunError: kaa could not ask the model.
+        TaskError, SettingsError, OSError: as `run_attempt`.
+    """
+    done = {attempt.key for attempt in results.attempts() if attempt.outcome != "failed"}
+    missing = [key for key in definition.runs() if key.task in tasks and key not in done]
+    if done:
+        report(f"{len(done)} runs are there already, {len(missing)} are missing")
+    waiting = iter(enumerate(missing, start=1))  # all workers take from it
+
+    async def work() -> None:
+        for number, key in waiting:
+            settings = definition.variants[key.variant]
+            attempt = await run_attempt(key, tasks[key.task], settings, course, results.trace(key, fresh=True))
+            results.append(attempt)
+            if attempt.outcome == "failed" and attempt.turns == 0:
+                raise NotRunError(f"{key}: kaa could not run: {attempt.problem}")
+            report(f"[{number}/{len(missing)}] {_told(attempt)}")
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(jobs, len(missing))):
+                group.create_task(work())
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None  # the others ended because of it
+
+
+def _told(attempt: Attempt) -> str:
+    outcome = attempt.outcome if attempt.reason == "done" else f"{attempt.outcome} ({attempt.reason})"
+    told = f"{attempt.key}: {outcome}, {attempt.turns} turns, {attempt.tokens:,} tokens, {attempt.seconds:.1f} s"
+    return f"{told}; {attempt.problem}" if attempt.problem else told
