@@ -5,8 +5,10 @@ import glob
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import msgspec
 
@@ -18,14 +20,123 @@ from kaa.ext.process.manifest import Manifest
 from kaa.ext.scope import Scope
 from kaa.host import lone_pythons
 from kaa.host.log import LOG
+from kaa.llm.auth.credentials import Credential, CredentialStore
+from kaa.llm.auth.errors import CredentialError
+from kaa.llm.models.provider_table import BUILTINS
 from kaa.shell.code_in_place import CodeInPlace, UnwrittenCode
-from kaa.shell.extensions.granted_keys import GrantedKeys
 from kaa.shell.extensions.permitting import GrantedPermissions
-from kaa.shell.extensions.piped_program import ExtensionPipes, Pipes
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
+from kaa.workspace.commands import OwnStreams
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
+
+
+class Pipes:
+    """Ten ends of pipes, as a context manager: all are closed at the end, but for kaa's once they are given away.
+
+    Attributes:
+        theirs: the ends for the program.
+    """
+
+    theirs: OwnStreams
+
+    def __enter__(self) -> Self:
+        self._closing, self._ours = ExitStack(), ExitStack()
+        stdin, stdout, stderr, messages_in, messages_out = (self._pipe(writes) for writes in _WE_WRITE)
+        self.theirs = OwnStreams(stdin[1], stdout[1], stderr[1], (messages_in[1], messages_out[1]))
+        self._kept = stdin[0], stdout[0], stderr[0], messages_in[0], messages_out[0]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ours.close()
+        self._closing.close()
+
+    def connected(self, program: ConfinedProgram) -> "ExtensionPipes":
+        """The program with kaa's ends, which are the caller's from now on."""
+        self._ours.pop_all()
+        return ExtensionPipes(program, *self._kept)
+
+    def _pipe(self, we_write: bool) -> tuple[int, int]:
+        read, write = os.pipe()
+        ours, theirs = (write, read) if we_write else (read, write)
+        self._ours.callback(os.close, ours)
+        self._closing.callback(os.close, theirs)
+        return ours, theirs
+
+
+# In the order of the program's descriptors.
+_WE_WRITE = (True, False, False, True, False)
+
+
+class ExtensionPipes:
+    """See `kaa.ext.process.host.ExtensionProcess`. The log names the hosts that its permissions excluded."""
+
+    def __init__(
+        self,
+        program: ConfinedProgram,
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        messages_in: int,
+        messages_out: int,
+    ) -> None:
+        self._program = program
+        self.end = program.end
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self.messages_in = messages_in
+        self.messages_out = messages_out
+
+    async def wait(self) -> int:
+        """See `ExtensionProcess`."""
+        ending = await self._program.wait()
+        if blocked := self._program.blocked_hosts():
+            LOG.warning("an extension process was kept from %s", ", ".join(one.what for one in blocked))
+        return -(ending.signal or 0) if ending.exit_code is None else ending.exit_code
+
+
+class GrantedKeys:
+    """Reads keys when they are needed. The token of a login is no key: it is kaa's alone.
+
+    Args:
+        home: has auth.json.
+        environ: the user's environment variables.
+    """
+
+    def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
+        self._auth_file = home.path / "auth.json"
+        self._environ = environ
+
+    async def variables(self, permissions: Permissions) -> dict[str, str]:
+        """The environment variables for the keys of the permissions; none for a key that the user has not."""
+        found: dict[str, str] = {}
+        for name in permissions.keys:
+            key = await self.key(name)
+            if key is not None:
+                builtin = BUILTINS.get(name)
+                found[builtin.key_variables[0][0] if builtin and builtin.key_variables else name] = key
+        return found
+
+    async def key(self, name: str) -> str | None:
+        """The key of a provider, or the value of an environment variable; None if the user has none."""
+        try:
+            credential = await asyncio.to_thread(self._stored, name)  # it may run a command of the user's
+        except CredentialError as error:
+            LOG.warning("the key of %s for an extension cannot be read: %s", name, error)
+            return None
+        if credential is not None:
+            return None if credential.kind == "oauth" else credential.secret
+        builtin = BUILTINS.get(name)
+        variables = [variable for variable, _ in builtin.key_variables] if builtin else [name]
+        return next((self._environ[variable] for variable in variables if self._environ.get(variable)), None)
+
+    def _stored(self, name: str) -> Credential | None:
+        return CredentialStore(self._auth_file, self._environ).get(name)
+
 
 _DECLINED = "Extension {} is not started: you did not permit what it asks for. `kaa ext permit {}` permits it"
 
@@ -138,9 +249,7 @@ class ExtensionProcesses:
         try:
             python = lone_pythons.without_projects(program_of(real), self._environ)
             ordinary = self._sandbox()
-        except OSError as error:
-            raise ExtensionError(f"Extension {manifest.extension.name} cannot be started: {error}") from error
-        except SettingsError as error:
+        except (OSError, SettingsError) as error:
             raise ExtensionError(f"Extension {manifest.extension.name} cannot be started: {error}") from error
         rights = ProgramRights(
             name=manifest.extension.key,
