@@ -14,7 +14,7 @@ from kaa.core.messages import AssistantMessage, ToolCall, UserMessage
 from kaa.ext.api import CommandAction, CommandContext, ConversationContext, ExtensionAPI, SessionEnd, Suggestion
 
 if TYPE_CHECKING:
-    from kaa.builtin.plan.execution_lock import ExecutionLock
+    from kaa.builtin.plan.commands import ExecutionLock
 
 MODE: Final = "plan"
 CHANGING_NOTHING: Final = (MODE, "read-only")

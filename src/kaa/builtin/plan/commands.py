@@ -1,17 +1,18 @@
 """`/plan` and what can follow it."""
 
-import os.path
+import fcntl
+import os
 from io import StringIO
 from shlex import shlex, split
 
 from kaa.builtin.plan import CHANGING_NOTHING, MODE, PlanState
 from kaa.builtin.plan.document import PlanError, parse
 from kaa.builtin.plan.executing import begin
-from kaa.builtin.plan.execution_lock import ExecutionLock
 from kaa.builtin.plan.kept import KeptPlan, keep, last_plan
 from kaa.builtin.plan.planning import edited, save
 from kaa.ext.api import CommandAction, CommandContext, Editing, Entered, Reply, Submit
 from kaa.ext.errors import CommandError
+from kaa.host import regular_files
 
 _STATES = {
     "planned": "/plan run executes it, /plan edit changes it; a message asks the planner for changes in the mode plan.",
@@ -201,3 +202,29 @@ def _kept(context: CommandContext) -> KeptPlan:
     if (kept := last_plan(context)) is None:
         raise CommandError("There is no plan. /plan TASK makes one.")
     return kept
+
+
+class ExecutionLock:
+    """A lock on a file, held until it is released or kaa ends.
+
+    Args:
+        path: of the file, absolute.
+
+    Raises:
+        CommandError: somebody else holds it, or the file cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError as error:
+            raise CommandError(f"{path} cannot be opened: {error.strerror}") from error
+        try:
+            regular_files.lock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._descriptor)
+            raise CommandError(f"another kaa executes {path} already; wait until it is done, or stop it") from error
+
+    def release(self) -> None:
+        """Let others have it."""
+        os.close(self._descriptor)
