@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.components.templates import Dialect
-from kaa.components.templates.arguments import split_arguments
+from kaa.components.templates.placeholders import split_arguments
 
 PI: tuple[tuple[str, list[str]], ...] = (
     ("", []),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kaa.components.templates.shell_quoting import ShellCommand, UnsafeValueError
+from kaa.components.templates.expansion import ShellCommand, UnsafeValueError
 
 HOSTILE = st.text(st.sampled_from("ab '\"\\$`!#&|;<>(){}[]*?~\n\t-=%^é"), min_size=1, max_size=12)
 # Arguments of a command, with V in place of a value, and what it then gets, in Python's format.
