@@ -17,6 +17,8 @@ _APART = {
     "kaa.frontends.mcp.* -> *.command": "one module for each subcommand",
     "kaa.frontends.interactive.* -> kaa.frontends.interactive.ui": "the user interface puts its parts together",
     "kaa.frontends.interactive.transcript.tools.* -> *.by_name": "one renderer for each kind of tool",
+    "kaa.components.agent_definition.fields -> *": "a table that grows",
+    "kaa.components.plugins.* -> *.reading": "one module for each format",
     "kaa.builtin.condensing.reporters -> *": "a table that grows",
     "kaa.builtin.diagnostics.ruff -> *": "one module for each checker",
     "kaa.builtin.masking.batches -> *": "computes from the conversation alone",
