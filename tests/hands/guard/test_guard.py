@@ -2928,6 +2928,74 @@ def test_what_configuration_names_in_a_repository_that_no_mount_reaches_is_guard
     assert not (top / path).exists() or (top / path).read_text() == "[user]\n"
 
 
+@pytest.mark.parametrize("link", ["t", "a/t", "chain"])
+@pytest.mark.parametrize("at", ["", "a/b/c/d"])
+@_needs_git
+def test_a_link_on_the_way_to_what_configuration_names_is_guarded_as_a_link_only(
+    project: Path, start: Callable[..., Brain], at: str, link: str
+) -> None:
+    top = project / at
+    _git("init", "-q", str(top), cwd=project)
+    _write(top / "tools" / "gh" / "check", "mine")
+    _write(top / "e" / "gh" / "check", "evil")
+    (top / link).parent.mkdir(exist_ok=True)
+    if link == "chain":
+        (top / "chain").symlink_to("u")
+        (top / "u").symlink_to("tools")
+    else:
+        (top / link).symlink_to(top / "tools")
+    _git("config", "core.hooksPath", f"{link}/gh", cwd=top)
+    brain = start(git_writable=True)
+
+    _write(top / "tools" / "build.py", "work")
+    _write(top / "tools" / "sub" / "new.py", "work")
+    assert brain.check() == {}
+
+    _write(top / "tools" / "gh" / "new", "evil")
+    led = (top / link).readlink()
+    _write_link(top / link, str(top / "e"))
+    moved = brain.check()
+
+    assert set(moved) == {os.path.relpath(top / path, project) for path in (link, "tools/gh/new")}
+    assert (top / link).readlink() == led
+
+
+@_needs_git
+def test_what_a_link_of_the_users_leads_configuration_to_now_is_guarded(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    _git("init", "-q", str(project), cwd=project)
+    for name in ("tools", "other"):
+        _write(project / name / "gh" / "check", "mine")
+    (project / "t").symlink_to("tools")
+    _git("config", "core.hooksPath", "t/gh", cwd=project)
+    brain = start(git_writable=True)
+
+    brain.ask("expect", path=str(project))
+    _write_link(project / "t", "other")
+    brain.ask("accept", path=str(project))
+    _write(project / "other" / "build.py", "work")
+    _write(project / "other" / "gh" / "check", "evil")
+
+    assert list(brain.check()) == ["other/gh/check"]
+    assert (project / "other" / "gh" / "check").read_text() == "mine"
+
+
+@_needs_git
+def test_a_protected_link_that_is_on_the_way_to_what_configuration_names_protects_all_of_it(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    _git("init", "-q", str(project), cwd=project)
+    _write(project / "conf" / "gh" / "check", "mine")
+    (project / ".husky").symlink_to("conf")
+    _git("config", "core.hooksPath", ".husky/gh", cwd=project)
+    brain = start(git_writable=True)
+
+    _write(project / "conf" / "pre-push", "evil")
+
+    assert list(brain.check()) == ["conf/pre-push"]
+
+
 @_needs_git
 def test_what_the_user_s_configuration_names_in_each_repository_leaves_room(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch

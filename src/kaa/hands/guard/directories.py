@@ -197,6 +197,10 @@ class GuardedDirectories:
         self.named |= {folded}
         return True
 
+    def has_named_below(self, path: str) -> bool:
+        """Whether something below an absolute path is one of the named ones."""
+        return any(named.startswith(f"{path.casefold()}/") for named in self.named)
+
     def named_below(self, subject: Subject) -> frozenset[str]:
         """Paths of the named ones in a git directory, in lower case, below that."""
         if not self.named or not (subject.name or subject in self.elsewhere):  # a bare one is looked into

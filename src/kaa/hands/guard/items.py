@@ -103,6 +103,12 @@ class GuardedItem(NamedTuple):
         return any(danger.startswith("-> ") for danger in self.dangers)
 
     @property
+    def target(self) -> str:
+        """Where it leads, if it is a link; empty if it is none, or cannot be read."""
+        leads_to = next(iter(self.dangers)).removeprefix("-> ") if self.is_link and len(self.dangers) == 1 else ""
+        return "" if leads_to == _UNREADABLE else leads_to
+
+    @property
     def has_other_names(self) -> bool:
         """Whether it is, or was, a file with a hard link: what holds the one name does not hold the other."""
         return _OTHER_NAMES in self.dangers
@@ -137,6 +143,7 @@ TOO_MUCH = frozenset({"too much"})  # there is more than can be checked
 NOTED = frozenset({"noted"})
 DIRECTORY = "a directory"
 _OTHER_NAMES = "another name"
+_UNREADABLE = "nothing that can be read"
 Items: TypeAlias = dict[str, GuardedItem]  # by path below the guarded name, which itself is ""
 
 
@@ -213,7 +220,7 @@ class UnopenedItem(NamedTuple):
         leads_to: what matters of it: where a link leads.
     """
 
-    leads_to: str = "nothing that can be read"
+    leads_to: str = _UNREADABLE
 
     def items(self, path: str, reason: str) -> Items:
         """The only item at a path."""

@@ -150,7 +150,13 @@ def move_away(directory: int, name: str, ending: str = "", target: int | None = 
 
 
 def put_back(directory: int, name: str, item: GuardedItem) -> bool:
-    """Write a file as it was before; whether that worked. If it does not, or the guard is killed, there is no half."""
+    """Make a file or a link as it was before; whether that worked. If not, or the guard is killed, there is no half."""
+    if item.target:
+        try:
+            os.symlink(item.target, name, dir_fd=directory)
+        except OSError:
+            return False
+        return True
     if item.content is None:
         return False
     try:

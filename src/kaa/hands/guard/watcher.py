@@ -392,7 +392,7 @@ class Guard:
             if is_expected:
                 self._baseline.replace(subject, items)
                 self._note_unchecked(subject, items)
-                self._follow(subject, items)
+                self._follow(subject, before, items)
                 return
             if self._is_deferred(subject):
                 self._deferred.add(subject)
@@ -420,29 +420,51 @@ class Guard:
                 if not path:  # the rest has gone with it
                     break
 
-    def _follow(self, subject: Subject, items: Items) -> None:
+    def _follow(self, subject: Subject, before: Items, items: Items) -> None:
         """Guard what the user's own links at a protected name lead to, and what git obeys for its configuration.
 
         The start knows of repositories that are near, and of as many as it has time for.
         """
         if subject.name and subject.is_git and items:
-            own, everywhere = self._named_by(subject.path)
-            for target in in_roots(own, self._directories.roots):
-                self._guard_named(target)
-            # A command can make many repositories, in each of which the user's configuration names something.
-            for target in in_roots(everywhere, self._directories.roots):
-                self._guard_named(target, in_each=True)
-        for target, link in led_to(subject, items, self._directories.roots, self._links_to.get(subject, GuardedLink())):
-            self._guard_named(target, link)
+            self._guard_configured(subject)
+        if self._is_named_link(subject, items):
+            if before and before != items:  # the configuration names something else now
+                for git in (one for one in self._baseline.subjects if one.name and one.is_git):
+                    self._guard_configured(git)
+            if self._directories.has_named_below(os.path.realpath(subject.path)):
+                return  # what the link is on the way to is known: the rest of what it leads to is the project's
+        link_to_it = self._links_to.get(subject, GuardedLink())
+        self._guard_named(led_to(subject, items, self._directories.roots, link_to_it))
 
-    def _guard_named(self, target: Subject, link: GuardedLink | None = None, *, in_each: bool = False) -> None:
-        """Guard what a link leads to, or configuration names; in each repository alike or not."""
-        if self._directories.add_named(target, in_each=in_each):
-            if link is not None:
-                self._links_to[target] = link
+    def _is_named_link(self, subject: Subject, items: Items) -> bool:
+        """Whether this is a link, and protected only because of what it is on the way to."""
+        if "" not in items or not items[""].is_link or subject.path.casefold() not in self._directories.named:
+            return False
+        depth = subject.directory.depth
+        return not (is_protected_name(subject.name, depth) or is_judged_name(subject.name, depth))
+
+    def _guard_configured(self, git: Subject) -> None:
+        """Guard what git obeys for the configuration of a repository, and the user's own."""
+        own, everywhere = self._named_by(git.path)
+        self._guard_named((target, None) for target in in_roots(own, self._directories.roots))
+        # A command can make many repositories, in each of which the user's configuration names something.
+        self._guard_named(((target, None) for target in in_roots(everywhere, self._directories.roots)), in_each=True)
+
+    def _guard_named(self, targets: Iterable[tuple[Subject, GuardedLink | None]], *, in_each: bool = False) -> None:
+        """Guard what links lead to, or configuration names; in each repository alike or not.
+
+        All are known before the first is looked at: of a link on the way to one of them, only the link counts.
+        """
+        added: list[Subject] = []
+        for target, link in targets:
+            if self._directories.add_named(target, in_each=in_each):
+                if link is not None:
+                    self._links_to[target] = link
+                added.append(target)
+            elif target.path.casefold() not in self._directories.named:
+                self._unchecked[target.path] = None
+        for target in added:
             self._inspect(target.repository or target)
-        elif target.path.casefold() not in self._directories.named:
-            self._unchecked[target.path] = None
 
     def _put_back_lost(self, subject: Subject, directory: int, before: Items, items: Items) -> None:
         """Put back what a worktree of the user's cannot do without; commands may remove all of their own."""
