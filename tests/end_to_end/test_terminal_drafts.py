@@ -1,5 +1,6 @@
 """What is typed and not sent survives a kill, and comes back with its session."""
 
+import json
 import os
 import re
 import signal
@@ -71,6 +72,40 @@ def test_what_was_sent_and_waits_for_the_model_comes_back_before_the_draft(seat:
 
     assert seat.heard()[-1] == ("user", "and of pears\n\nat last of plums\n\nnot yet")
     assert not list(seat.home.glob("sessions/**/*.waiting"))
+
+
+def test_what_is_entered_while_kaa_starts_is_shown_and_survives_a_kill(seat: Seat) -> None:
+    def is_in_home(*texts: str) -> bool:
+        kept = "".join(path.read_text("utf-8") for path in seat.home.glob("starting/*.json"))
+        return all(text in kept for text in texts)
+
+    waits = {"type": "command", "command": f"until [ -e {seat.project / 'go'} ]; do sleep 0.1; done"}
+    (seat.home / "hooks.json").write_text(json.dumps({"hooks": {"SessionStart": [{"matcher": "", "hooks": [waits]}]}}))
+    with seat.start() as program:
+        program.wait_for("Ask kaa to do something")
+        enter(program, "tell me of apples")
+        program.wait_for("afterwards: tell me of apples")
+        enter(program, "no, of figs")
+        program.wait_for("afterwards: no, of figs")
+        program.press("alt+up")  # it comes back, and goes
+        program.press("ctrl+c")
+        program.type("and of pears")
+        program.wait_for(lambda _: is_in_home("tell me of apples", "and of pears"))
+        kill(program)
+
+    (seat.project / "go").touch()
+    for _ in range(2):  # a second kill loses nothing either
+        with seat.start(script=[say("Sweet.")]) as program:
+            program.wait_for(re.compile(r"tell me of apples\s+and of pears"))
+            program.wait_for(lambda _: is_kept(seat, "tell me of apples") and not is_in_home("apples"))
+            kill(program)
+    with seat.start(script=[say("Sweet.")]) as program:
+        program.wait_for(re.compile(r"tell me of apples\s+and of pears"))
+        program.wait_for(READY)
+        enter(program, "")
+        program.wait_for("Sweet.")
+
+    assert seat.heard()[-1] == ("user", "tell me of apples\n\nand of pears")
 
 
 def test_what_came_back_survives_a_second_kill_at_once(seat: Seat) -> None:

@@ -14,6 +14,7 @@ from kaa.frontends.interactive.commands import Commands, UiCommand
 from kaa.frontends.interactive.conversations import Conversations, OpenedConversation
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.drafts import Draft, DraftKeeper
+from kaa.frontends.interactive.early_text import EarlyText
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.prompt_history import PromptHistory
@@ -116,7 +117,7 @@ class World:
             ui,
             presenter,
             submission,
-            DraftKeeper(seat.main_view, Attachments()),
+            DraftKeeper(seat.main_view, Attachments(), EarlyText(folder)),
             on_opened=lambda: None,
             give_back=lambda _: None,
         )

@@ -9,13 +9,18 @@ import pytest
 from kaa.core.messages import ImageContent, user_message
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.drafts import Draft, DraftKeeper, recover_draft
+from kaa.frontends.interactive.early_text import EarlyText, left_text
 from kaa.session.file.file_store import draft_images_path, draft_path
-from tests.frontends.interactive.offscreen import seated
+from tests.frontends.interactive.offscreen import Seated, seated
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
     return tmp_path / "2026-02-02_new.jsonl"
+
+
+def _keeper(seat: Seated, attachments: Attachments | None = None) -> DraftKeeper:
+    return DraftKeeper(seat.main_view, attachments or Attachments(), EarlyText(seat.main_view.folder))
 
 
 def _left(session: Path, content: bytes) -> Path:
@@ -37,7 +42,7 @@ def test_a_draft_is_taken_over_whatever_process_has_the_number_of_its_own(sessio
 
 def test_the_draft_of_a_living_editor_is_not_taken_over(session: Path) -> None:
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper = _keeper(seat)
         keeper.begin(session.with_name("2026-01-01_other.jsonl"), Draft())
         for text in ("one", "one two"):
             seat.main_view.editor.set_text(text)
@@ -65,7 +70,7 @@ def test_a_pipe_in_the_place_of_a_draft_stops_nobody(session: Path) -> None:
 
     assert recover_draft(session).text == ""
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper = _keeper(seat)
         keeper.begin(session, Draft())
         seat.main_view.editor.set_text("typed")
         keeper.keep()
@@ -75,7 +80,7 @@ def test_a_pipe_in_the_place_of_a_draft_stops_nobody(session: Path) -> None:
 
 def test_a_text_that_is_too_long_leaves_the_last_that_was_not(session: Path) -> None:
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper = _keeper(seat)
         keeper.begin(session, Draft())
         seat.main_view.editor.set_text("short")
         keeper.keep()
@@ -87,7 +92,7 @@ def test_a_text_that_is_too_long_leaves_the_last_that_was_not(session: Path) -> 
 
 def test_a_folder_that_cannot_be_changed_ends_nothing(tmp_path: Path) -> None:
     with seated(tmp_path) as seat:
-        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper = _keeper(seat)
         keeper.begin(tmp_path / "gone" / "s.jsonl", Draft())
         (tmp_path / "gone").write_text("no folder")  # unlinking in it fails even for root
 
@@ -98,7 +103,7 @@ def test_pictures_come_back_with_the_text_that_shows_where_they_are(session: Pat
     first, second = ImageContent("Zmlyc3Q=", "image/png"), ImageContent("c2Vjb25k", "image/png")
     with seated(session.parent) as seat:
         attachments = Attachments()
-        keeper = DraftKeeper(seat.main_view, attachments)
+        keeper = _keeper(seat, attachments)
         keeper.begin(session, Draft())
         markers = [
             attachments.add(first),
@@ -112,7 +117,7 @@ def test_pictures_come_back_with_the_text_that_shows_where_they_are(session: Pat
     with seated(session.parent) as seat:
         attachments = Attachments()
         attachments.add(ImageContent("b3RoZXI=", "image/png"))
-        keeper = DraftKeeper(seat.main_view, attachments)
+        keeper = _keeper(seat, attachments)
         keeper.begin(session, recover_draft(session))
         text = seat.main_view.editor.text
         message = attachments.message(text)
@@ -138,7 +143,7 @@ def test_pictures_go_with_the_draft_of_a_session_without_a_message(session: Path
 def test_whoever_waits_for_the_draft_is_told_when_it_is_on_the_disk(session: Path) -> None:
     told: list[str] = []
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper = _keeper(seat)
         keeper.begin(session, Draft())
         seat.main_view.editor.set_text("x" * 5_000_000)
         keeper.keep_then(lambda: told.append(draft_path(session).read_text()))
@@ -151,7 +156,7 @@ def test_whoever_waits_for_the_draft_is_told_when_it_is_on_the_disk(session: Pat
 
 def test_that_a_draft_cannot_be_written_is_said_and_leaves_nothing_behind(session: Path) -> None:
     with seated(session.parent) as seat:
-        keeper = DraftKeeper(seat.main_view, Attachments())
+        keeper = _keeper(seat)
         keeper.begin(session, Draft())
         draft_path(session).mkdir()
         seat.main_view.editor.set_text("typed")
@@ -159,3 +164,45 @@ def test_that_a_draft_cannot_be_written_is_said_and_leaves_nothing_behind(sessio
 
         assert seat.main_view.status.text.startswith("what you type cannot be saved before it is sent: ")
     assert [path.name for path in session.parent.glob("*.new")] == []
+
+
+def test_what_is_entered_before_a_session_is_open_is_kept_until_the_session_has_it(tmp_path: Path) -> None:
+    with seated(tmp_path) as seat:
+        keeper = _keeper(seat)
+        seat.main_view.editor.set_text("typed behind")
+        keeper.entered(["sent early"])
+        (kept,) = (tmp_path / "starting").iterdir()
+        assert kept.stat().st_mode & 0o777 == 0o600
+        assert left_text(tmp_path) is None  # its process lives
+        assert json.loads(kept.read_bytes())["text"] == "sent early\n\ntyped behind"
+
+        keeper.begin(tmp_path / "s.jsonl", Draft())
+        keeper.entered([])
+        keeper.keep()
+
+    assert list((tmp_path / "starting").iterdir()) == []
+    assert recover_draft(tmp_path / "s.jsonl").text == "typed behind"
+
+
+def test_what_was_entered_before_a_kill_comes_back_in_its_directory_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "starting"
+    folder.mkdir()
+    (folder / "1-a.json").write_text(json.dumps({"directory": str(tmp_path), "text": "mine\x1b[2J"}))
+    (folder / "1-b.json").write_text(json.dumps({"directory": "/elsewhere", "text": "not here"}))
+    (folder / "1-c.json").write_text("{torn")
+    os.mkfifo(folder / "1-d.json")
+    monkeypatch.chdir(tmp_path)
+
+    left = left_text(tmp_path)
+    assert left is not None
+    assert left_text(tmp_path) is None  # another kaa has it
+    with seated(tmp_path) as seat:
+        _keeper(seat).begin(tmp_path / "s.jsonl", Draft(), left)
+        text = seat.main_view.editor.text
+
+    assert text.startswith("mine")
+    assert "\x1b" not in text
+    assert recover_draft(tmp_path / "s.jsonl").text == text
+    assert sorted(path.name for path in folder.iterdir()) == ["1-b.json", "1-c.json", "1-d.json"]

@@ -177,6 +177,8 @@ class Actions:
             self._main_view.say(f"press {self._main_view.key_of('app.clear')} again to leave")
 
     def _dequeue(self) -> None:
+        if self._ui.conversations.take_back():
+            return
         self._core.call(lambda engine: engine.dequeue(), self._ui.tasks.give_back, self._ui.presenter.show_failure)
 
     # Models and the network.

@@ -4,6 +4,7 @@ Stage 2 runs on the core's thread: it starts the hands, imports the rest, and pa
 typed meanwhile stays in the editor; submitted messages are processed then.
 """
 
+import contextlib
 import gc
 import os
 import signal
@@ -23,6 +24,7 @@ from kaa.tui.terminal import Terminal
 
 if TYPE_CHECKING:
     from kaa.frontends.command_line import CommandLineOptions
+    from kaa.frontends.interactive.early_text import EarlyText
     from kaa.frontends.interactive.engine import Engine
     from kaa.shell.safety import SandboxFlags
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 _CLOSE_SECONDS = 10.0
 # As long as most of what a start loads takes, so that it ends in order. Nothing is lost if it does not.
 _START_SECONDS = 1.0
+_TAKE_BACK = "app.message.dequeue"
 _FAILED, _USAGE_ERROR = 1, 2  # as in `kaa.frontends.exit_codes`
 
 
@@ -82,6 +85,7 @@ class Start:
         self._options = options
         self._main_view = main_view
         self._submitted: list[str] = []
+        self._early: EarlyText | None = None
         self._exit_code = 0
         self._farewell = ""
         self._crash: BaseException | None = None
@@ -164,7 +168,7 @@ class Start:
     def _hand_over(self) -> None:
         from kaa.frontends.interactive.ui import InteractiveUI  # `_make` has loaded it
 
-        ui = InteractiveUI(self._main_view, self._core, self.leave)
+        ui = InteractiveUI(self._main_view, self._core, self.leave, self._early)
         ui.presenter.worktree = self._options.worktree
         self._core.call(lambda engine: engine.serve(ui.presenter, ui.questions))
         ui.take_over(self._submitted, choose=self._options.choose_session)
@@ -177,13 +181,28 @@ class Start:
                     self.leave()
                 case Key(id="ctrl+c"):
                     self._main_view.editor.set_text("")
+                case Key(id=id_) if self._submitted and id_ in self._main_view.context.keymap.keys(_TAKE_BACK):
+                    self._main_view.give_back([self._submitted.pop()], "\n\n")
+                    self._main_view.queued.show((), self._submitted)
                 case Key() | Paste():
                     self._main_view.typed_at = time.monotonic()
                     self._main_view.editor.key(event)
+        if self._early is not None:
+            self._keep(self._early)
 
     def _submit(self) -> None:
         self._submitted.append(self._main_view.editor.take())
+        self._main_view.queued.show((), self._submitted)
         self._main_view.say("starting…")
+        if self._early is None:
+            from kaa.frontends.interactive.early_text import EarlyText  # lazy: few enter something this early
+
+            self._early = EarlyText(self._main_view.folder)
+
+    def _keep(self, early: "EarlyText") -> None:
+        """Keep what was entered, and what stands in the editor behind it."""
+        with contextlib.suppress(OSError):  # `DraftKeeper` tries it again soon, and says that it cannot be
+            early.keep([*self._submitted, self._main_view.editor.text])
 
     def _crashed(self, error: BaseException) -> None:
         """The core ended by a bug of ours: the terminal is given back, and the bug is told."""

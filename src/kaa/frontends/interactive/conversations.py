@@ -8,6 +8,7 @@ from kaa.core.messages import UserMessage
 from kaa.ext.errors import NavigationBlockedError
 from kaa.frontends import getting_started
 from kaa.frontends.interactive.drafts import Draft, DraftKeeper, recover_draft
+from kaa.frontends.interactive.early_text import LeftText, left_text
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.prompt_history import PromptHistory
@@ -27,6 +28,7 @@ class OpenedConversation(NamedTuple):
         typed: what was typed in the session and not sent before its kaa was killed.
         entries: what was said in it before; may be read from any thread as long as it is open.
         history: what was typed in earlier sessions; empty if this is not the first of the process.
+        left: what was entered while another kaa started here, which was killed.
     """
 
     path: Path | None
@@ -34,6 +36,7 @@ class OpenedConversation(NamedTuple):
     typed: Draft
     entries: Transcript
     history: list[str]
+    left: LeftText | None = None
 
 
 async def describe_opened(
@@ -53,7 +56,8 @@ async def describe_opened(
     conversation = await engine.open(session)
     drafts = engine.session_path if conversation.is_kept else None
     typed = recover_draft(drafts) if drafts is not None else Draft()  # a small file: whoever sees the model may type
-    return OpenedConversation(engine.session_path, drafts, typed, conversation.transcript(), history)
+    left = left_text(folder) if is_first and drafts is not None else None
+    return OpenedConversation(engine.session_path, drafts, typed, conversation.transcript(), history, left)
 
 
 # As many as getting started needs below its first line, which says the reason.
@@ -111,6 +115,19 @@ class Conversations:
     def keep(self, submitted: Sequence[str]) -> None:
         """Do this as soon as there is a conversation."""
         self._waiting += submitted
+        self._waiting_changed()
+
+    def take_back(self) -> bool:
+        """Put the last text that waits for a conversation back into the editor. Returns False if none waits."""
+        if not self._waiting:
+            return False
+        self._ui.main_view.give_back([self._waiting.pop()], "\n\n")
+        self._waiting_changed()
+        return True
+
+    def _waiting_changed(self) -> None:
+        self._ui.main_view.queued.show((), self._waiting)
+        self._drafts.entered(self._waiting)
 
     def open_new(self, *, clear: bool) -> None:
         """Start a new session, unless one is being opened.
@@ -206,7 +223,7 @@ class Conversations:
         self._ui.main_view.status.show("")  # it has started
         self._ui.main_view.editor.history.prepend(opened.history)
         self._presenter.show_session(opened.entries, opened.path)
-        self._drafts.begin(opened.drafts, opened.typed)
+        self._drafts.begin(opened.drafts, opened.typed, opened.left)
         self._on_opened()
         self._ui.call(lambda engine: engine.take_unsaid(), self._give_back)
         self._submit_first()
@@ -227,13 +244,18 @@ class Conversations:
 
     def _let_through(self) -> None:
         """Do what was entered meanwhile."""
+        had_some = bool(self._waiting)
         while self._is_open and self._waiting:  # what is entered may begin another one, and the rest is for that
             self._submission.enter(self._waiting.pop(0))
+        if had_some:
+            self._waiting_changed()
 
     def _not_opened(self, error: BaseException) -> None:
         """The main view stays usable, and what was entered stays too: it is tried again with the next message."""
         self._is_opening = False
         waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._waiting_changed()
         asked_for_list = waiting == ["/model"]
         self._ui.main_view.status.show("")  # it does not start
         if isinstance(error, NoModelError):

@@ -1,19 +1,20 @@
 """Keeps what is typed and not sent beside its session, so that a kill does not lose it.
 
 A session that has no file yet has its draft where that file would be. If kaa is killed then, the next new session of
-the same folder takes the draft over.
+the same folder takes the draft over. What is entered before a session is open is kept in kaa's home.
 """
 
 import contextlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from kaa.core.messages import ImageContent
 from kaa.frontends.interactive.attachments import Attachments
+from kaa.frontends.interactive.early_text import EarlyText, LeftText
 from kaa.frontends.interactive.main_view import MainView
 from kaa.host.regular_files import read_regular
 from kaa.session.errors import SessionError
@@ -78,11 +79,15 @@ class DraftKeeper:
 
     Args:
         attachments: has the images whose markers stand there.
+        early: keeps what was entered for a session that is not open yet.
     """
 
-    def __init__(self, main_view: MainView, attachments: Attachments) -> None:
+    def __init__(self, main_view: MainView, attachments: Attachments, early: EarlyText) -> None:
         self._main_view = main_view
         self._attachments = attachments
+        self._early = early
+        self._entered: Sequence[str] = ()  # for a session that is not open yet
+        self._keeps = True
         self._path: Path | None = None
         self._images_path: Path | None = None
         self._kept_images: dict[int, ImageContent] | None = None  # None: nobody knows what is on the disk
@@ -92,13 +97,15 @@ class DraftKeeper:
         self._was_told = False
         main_view.on_leave = self.keep
 
-    def begin(self, session: Path | None, typed: Draft) -> None:
+    def begin(self, session: Path | None, typed: Draft, left: LeftText | None = None) -> None:
         """Keep the drafts of this session from now on.
 
         Args:
             session: its file; None for one that is not kept.
             typed: what was typed in it before and not sent; it goes back into the editor.
+            left: what was entered while another kaa started here, which was killed; it goes there, too.
         """
+        self._keeps = session is not None
         before, images_before = self._path, self._images_path
         self._path = draft_path(session) if session is not None else None
         self._images_path = draft_images_path(session) if session is not None else None
@@ -110,7 +117,19 @@ class DraftKeeper:
         if typed.text and typed.text != self._main_view.editor.text:
             self._main_view.give_back([self._attachments.renewed(typed.text, typed.images)], "\n")
             self._main_view.say("restored: kaa ended before this was sent")
+        if left is not None:
+            self._main_view.give_back([left.text], "\n\n")
+            self._main_view.say("restored: kaa ended before this was sent")
+            self.keep_then(left.let_go)
         self.changed()
+
+    def entered(self, texts: Sequence[str]) -> None:
+        """Keep these, which were entered for a session that is not open yet, instead of those before."""
+        self._entered = tuple(texts)
+        if texts:
+            self.keep()
+        else:
+            self.changed()  # a moment later the session has them
 
     def keep_then(self, kept: Callable[[], None]) -> None:
         """Write what stands in the editor at once, and call `kept` when it is on the disk."""
@@ -126,10 +145,14 @@ class DraftKeeper:
     def keep(self) -> None:
         """Write what stands in the editor now. That it cannot be written is no reason to disturb who types."""
         self._is_due = False
-        if self._path is None:
-            return
         text = self._main_view.editor.text
         try:
+            if self._path is None:
+                self._early.keep((*self._entered, text) if self._keeps else ())
+                self._was_told = False
+                return
+            if self._entered:
+                self._early.keep(self._entered)
             if not text.strip():
                 self._hold(None)
                 self._path.unlink(missing_ok=True)
@@ -144,6 +167,8 @@ class DraftKeeper:
             why = (isinstance(error, OSError) and error.strerror) or error
             self._tell(f"what you type cannot be saved before it is sent: {why}")
             return
+        if not self._entered:
+            self._early.let_go()
         self._was_told = False
         when_kept, self._when_kept = self._when_kept, []
         for kept in when_kept:

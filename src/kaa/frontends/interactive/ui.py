@@ -18,6 +18,7 @@ from kaa.frontends.interactive.conversations import Conversations
 from kaa.frontends.interactive.copying import Copying
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.drafts import DraftKeeper
+from kaa.frontends.interactive.early_text import EarlyText
 from kaa.frontends.interactive.editor_modes import EditorModes
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
@@ -58,13 +59,20 @@ class InteractiveUI:
     Args:
         core: does everything else.
         leave: ends the program, with an exit code and last words.
+        early: keeps what was entered so far; None if nothing was.
 
     Attributes:
         presenter: is told what happens (`Engine.serve`).
         context: what parts share that work with the core and show something.
     """
 
-    def __init__(self, main_view: MainView, core: CoreThread[Engine], leave: Callable[[int, str], None]) -> None:
+    def __init__(
+        self,
+        main_view: MainView,
+        core: CoreThread[Engine],
+        leave: Callable[[int, str], None],
+        early: EarlyText | None = None,
+    ) -> None:
         self._main_view = main_view
         self._core = core
         transcript = TranscriptView(main_view.document, main_view.view)
@@ -80,7 +88,7 @@ class InteractiveUI:
         self.presenter.on_display = self._show_display
         self.questions = QuestionDialogs(main_view, self._attention)
         ui = self.context = UIContext(main_view, core, self.presenter.show_failure)
-        self._drafts = DraftKeeper(main_view, self.attachments)
+        self._drafts = DraftKeeper(main_view, self.attachments, early or EarlyText(main_view.folder))
         self.tasks = ConversationTasks(ui, self.attachments, self._drafts)
         self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
         self.presenter.on_additions = self._take_additions
