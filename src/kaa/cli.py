@@ -519,7 +519,14 @@ def _terminal(parsed: argparse.Namespace) -> "TerminalOptions":
         return CommandLineOptions(parsed, directory)
 
     return TerminalOptions(
-        directory, parsed.plain, parsed.fullscreen, parsed.resume, sandbox, command_line, parsed.worktree or ""
+        directory,
+        parsed.plain,
+        parsed.fullscreen,
+        parsed.resume,
+        sandbox,
+        command_line,
+        worktree=parsed.worktree or "",
+        keeps_session=not parsed.no_session,
     )
 
 

@@ -108,6 +108,22 @@ def test_what_is_entered_while_kaa_starts_is_shown_and_survives_a_kill(seat: Sea
     assert seat.heard()[-1] == ("user", "tell me of apples\n\nand of pears")
 
 
+def test_without_a_session_nothing_that_is_entered_while_kaa_starts_is_written(seat: Seat) -> None:
+    waits = {"type": "command", "command": f"until [ -e {seat.project / 'go'} ]; do sleep 0.1; done"}
+    (seat.home / "hooks.json").write_text(json.dumps({"hooks": {"SessionStart": [{"matcher": "", "hooks": [waits]}]}}))
+    with seat.start("--no-session", script=[say("Sweet.")]) as program:
+        program.wait_for("Ask kaa to do something")
+        enter(program, "tell me of apples")
+        program.wait_for("afterwards: tell me of apples")
+        program.type("and of pears")
+        program.wait_for("and of pears")
+        assert not (seat.home / "starting").exists()
+        (seat.project / "go").touch()
+        program.wait_for("Sweet.")
+
+        assert not (seat.home / "starting").exists()
+
+
 def test_what_came_back_survives_a_second_kill_at_once(seat: Seat) -> None:
     with seat.open("tell me of apples", script=[pausing("All about")]) as program:
         program.wait_for("All about")

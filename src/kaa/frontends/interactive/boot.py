@@ -47,6 +47,7 @@ class TerminalOptions(NamedTuple):
         sandbox: gives what was chosen for the project; called on the core's thread, before anything heavy is loaded.
         command_line: gives all that the user asked for; called on the core's thread, which loads what it needs.
         worktree: the name of that in which it starts; empty for none.
+        keeps_session: whether anything of the conversation is written to files.
     """
 
     directory: str | None
@@ -56,6 +57,7 @@ class TerminalOptions(NamedTuple):
     sandbox: "Callable[[], SandboxFlags]"
     command_line: "Callable[[], CommandLineOptions]"
     worktree: str = ""
+    keeps_session: bool = True
 
 
 def main(options: TerminalOptions) -> int:
@@ -168,6 +170,7 @@ class Start:
     def _hand_over(self) -> None:
         from kaa.frontends.interactive.ui import InteractiveUI  # `_make` has loaded it
 
+        self._keep_early()
         ui = InteractiveUI(self._main_view, self._core, self.leave, self._early)
         ui.presenter.worktree = self._options.worktree
         self._core.call(lambda engine: engine.serve(ui.presenter, ui.questions))
@@ -194,7 +197,11 @@ class Start:
         self._submitted.append(self._main_view.editor.take())
         self._main_view.queued.show((), self._submitted)
         self._main_view.say("starting…")
-        if self._early is None:
+        self._keep_early()
+
+    def _keep_early(self) -> None:
+        """From now on what is entered is kept, if anything of the conversation is."""
+        if self._early is None and self._options.keeps_session:
             from kaa.frontends.interactive.early_text import EarlyText  # lazy: few enter something this early
 
             self._early = EarlyText(self._main_view.folder)

@@ -79,10 +79,10 @@ class DraftKeeper:
 
     Args:
         attachments: has the images whose markers stand there.
-        early: keeps what was entered for a session that is not open yet.
+        early: keeps what was entered for a session that is not open yet; None if nothing is kept.
     """
 
-    def __init__(self, main_view: MainView, attachments: Attachments, early: EarlyText) -> None:
+    def __init__(self, main_view: MainView, attachments: Attachments, early: EarlyText | None) -> None:
         self._main_view = main_view
         self._attachments = attachments
         self._early = early
@@ -148,10 +148,11 @@ class DraftKeeper:
         text = self._main_view.editor.text
         try:
             if self._path is None:
-                self._early.keep((*self._entered, text) if self._keeps else ())
+                if self._early is not None:
+                    self._early.keep((*self._entered, text) if self._keeps else ())
                 self._was_told = False
                 return
-            if self._entered:
+            if self._entered and self._early is not None:
                 self._early.keep(self._entered)
             if not text.strip():
                 self._hold(None)
@@ -167,7 +168,7 @@ class DraftKeeper:
             why = (isinstance(error, OSError) and error.strerror) or error
             self._tell(f"what you type cannot be saved before it is sent: {why}")
             return
-        if not self._entered:
+        if not self._entered and self._early is not None:
             self._early.let_go()
         self._was_told = False
         when_kept, self._when_kept = self._when_kept, []

@@ -59,7 +59,7 @@ class InteractiveUI:
     Args:
         core: does everything else.
         leave: ends the program, with an exit code and last words.
-        early: keeps what was entered so far; None if nothing was.
+        early: keeps what is entered for a session that is not open yet; None if nothing is kept.
 
     Attributes:
         presenter: is told what happens (`Engine.serve`).
@@ -88,7 +88,7 @@ class InteractiveUI:
         self.presenter.on_display = self._show_display
         self.questions = QuestionDialogs(main_view, self._attention)
         ui = self.context = UIContext(main_view, core, self.presenter.show_failure)
-        self._drafts = DraftKeeper(main_view, self.attachments, early or EarlyText(main_view.folder))
+        self._drafts = DraftKeeper(main_view, self.attachments, early)
         self.tasks = ConversationTasks(ui, self.attachments, self._drafts)
         self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
         self.presenter.on_additions = self._take_additions
