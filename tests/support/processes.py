@@ -9,6 +9,30 @@ from tests.support.patience import HANG_SECONDS
 from tests.support.warm_hands import name_for
 
 
+class _Running:
+    """All processes of a moment."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, bytes] = {}
+        self._parents: dict[int, int] = {}
+        for name in os.listdir("/proc"):
+            if not name.isdecimal():
+                continue
+            with suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+                before, _, after = file.read().rpartition(b")")
+                state, parent, *_ = after.split(maxsplit=2)
+                self._names[int(name)] = before.partition(b"(")[2]
+                if state != b"Z":
+                    self._parents[int(name)] = int(parent)
+
+    def children(self, parent: int) -> list[int]:
+        """Those of a process, and the hands that were forked for it."""
+        hands = name_for(parent).encode()  # and what they fork has the same name
+        names, parents = self._names, self._parents
+        are_hands = {pid for pid, its in parents.items() if names[pid] == hands and names.get(its) != hands}
+        return [pid for pid, its in parents.items() if its == parent or pid in are_hands]
+
+
 class Processes:
     """What runs on this machine, as far as the tests care."""
 
@@ -24,26 +48,15 @@ class Processes:
     @staticmethod
     def children(parent: int) -> list[int]:
         """The children of a process. Of these are the hands that `warm_hands.py` forked for it."""
-        names: dict[int, bytes] = {}
-        running: dict[int, int] = {}
-        # Not by `glob`, which fails where a process ends meanwhile.
-        for path in [Path("/proc", name, "stat") for name in os.listdir("/proc") if name.isdecimal()]:
-            with suppress(FileNotFoundError, ProcessLookupError):
-                before, _, after = path.read_bytes().rpartition(b")")
-                state, its_parent, *_ = after.split()
-                pid = int(path.parent.name)
-                names[pid] = before.partition(b"(")[2]
-                if state != b"Z":
-                    running[pid] = int(its_parent)
-        hands = name_for(parent).encode()  # and what they fork has the same name
-        are_hands = {pid for pid, its in running.items() if names[pid] == hands and names.get(its) != hands}
-        return [pid for pid, its in running.items() if its == parent or pid in are_hands]
+        return _Running().children(parent)
 
-    def descendants(self, ancestor: int) -> list[int]:
+    @staticmethod
+    def descendants(ancestor: int) -> list[int]:
         """All that a process started, as far as it was not orphaned."""
-        found = list(self.children(ancestor))
+        running = _Running()
+        found = running.children(ancestor)
         for pid in found:
-            found += self.children(pid)
+            found += running.children(pid)
         return found
 
     def hands(self) -> int:

@@ -14,6 +14,7 @@ Kept of pyte: motions of the cursor, margins, tab stops. Replaced, because pyte
 """
 
 import copy
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from functools import lru_cache
@@ -48,6 +49,9 @@ def _glyph(text: str, style: Style) -> _Glyph:
 
 
 _BLANK = _glyph(" ", PLAIN)
+
+# Characters of one cell each that join no other: besides ASCII, those that draw boxes, which rows are full of.
+_SINGLE_CELLS = re.compile("[ -~─-╿]+")
 
 
 class Row(StaticDefaultDict[int, Char]):
@@ -106,8 +110,8 @@ class Grid(PyteScreen):
 
     def draw(self, data: str) -> None:
         """Write text at the cursor."""
-        if data.isascii():
-            self._draw_ascii(data)
+        if data.isascii() or _SINGLE_CELLS.fullmatch(data):
+            self._draw_single_cells(data)
             return
         if self._belongs_to_last(data):
             data = self._last + data
@@ -137,7 +141,7 @@ class Grid(PyteScreen):
             for character in text:
                 yield character, max(0, wcwidth(character))
 
-    def _draw_ascii(self, text: str) -> None:
+    def _draw_single_cells(self, text: str) -> None:
         position = 0
         while position < len(text):
             self._make_room(1)
