@@ -350,6 +350,15 @@ class TestCalling:
             await asked
 
     @in_loop
+    async def test_what_an_error_without_an_id_says_is_told_when_the_call_ends(self) -> None:
+        client, connection, _ = await connected(ScriptedServer(fault="silent"))
+        asked = asyncio.ensure_future(client.call("echo", {}, patience=0.2))
+        await asyncio.sleep(0)
+        connection.say({"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "the database is locked"}})
+        with pytest.raises(McpError, match=r"no answer .* 'the database is locked' without the id of a request"):
+            await asked
+
+    @in_loop
     async def test_an_answer_that_cannot_be_read_ends_its_call_at_once(self) -> None:
         client, _, _ = await connected(ScriptedServer(fault="wrong type"))
         with pytest.raises(McpError, match=r"answer cannot be read.*is not an object"):

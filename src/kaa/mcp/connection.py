@@ -64,15 +64,21 @@ class ServerConnection(ABC):
     Where each request has a stream of its own that ends without an answer, the connection makes an `ErrorResponse`.
     """
 
-    stray: str = ""
-    """What came last that is no message, in words; whoever waits in vain for an answer tells it."""
-
     _receive: Callable[[Message], None]
     _ended: Callable[[str], None]
+    _strayed: Callable[[str], None]
 
-    def use(self, receive: Callable[[Message], None], ended: Callable[[str], None]) -> None:
-        """Before `open`: who gets the messages, and who is told why the connection ended, in a sentence, once."""
-        self._receive, self._ended = receive, ended
+    def use(
+        self, receive: Callable[[Message], None], ended: Callable[[str], None], strayed: Callable[[str], None]
+    ) -> None:
+        """Connect the two ends, before `open`.
+
+        Args:
+            receive: gets the messages.
+            ended: told why the connection ended, in a sentence, once.
+            strayed: told, in words, of what came that is no message. Whoever waits in vain for an answer shows it.
+        """
+        self._receive, self._ended, self._strayed = receive, ended, strayed
 
     @abstractmethod
     async def open(self) -> None:

@@ -26,6 +26,7 @@ from kaa.mcp.questions import ServerQuestions
 
 _MESSAGES_A_SECOND, _BURST_MESSAGES = 500.0, 5_000.0
 _MAX_ANSWERING = 64
+_SHOWN_CHARACTERS = 500  # of an error
 
 
 class _Waiting:
@@ -88,7 +89,8 @@ class Session:
         self._reason = ""
         self.has_answered = False
         self.meta: dict[str, Json] = {}
-        connection.use(self._receive, self._ended)
+        self._stray = ""  # what came last that answers no request, in words
+        connection.use(self._receive, self._ended, self._strayed)
 
     async def open(self) -> None:
         """Open the connection.
@@ -159,14 +161,14 @@ class Session:
                 answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may end while sending
                 self._waiting[id_] = _Waiting(answer, limit, patience, progress, questions)
                 try:
-                    self._connection.stray = ""
+                    self._stray = ""
                     await self._connection.send(message, tool)
                     return await answer
                 finally:
                     del self._waiting[id_]
         except TimeoutError:
             await self._give_up(id_, method)
-            stray = f"; the last unexpected message: {one_line(stray)}" if (stray := self._connection.stray) else ""
+            stray = f"; the last unexpected message: {one_line(stray)}" if (stray := self._stray) else ""
             raise NoAnswerError(f"no answer to {method} within {patience:g} seconds{stray}") from None
         except asyncio.CancelledError:
             await self._give_up(id_, method)
@@ -218,7 +220,7 @@ class Session:
             if not only.answer.done():
                 only.answer.set_exception(_error(message))
         elif message.id is None or (waiting := self._waiting.get(message.id)) is None or waiting.answer.done():
-            self._connection.stray = f"a response to request {message.id!r}, which is not pending"
+            self._strayed(_misaddressed(message))
             LOG.debug("mcp: an answer to no request that waits: %r", message.id)
         else:
             self.has_answered = True
@@ -280,6 +282,9 @@ class Session:
         except McpError as error:
             LOG.debug("mcp: an answer was not sent: %s", error)
 
+    def _strayed(self, what: str) -> None:
+        self._stray = what
+
     def _ended(self, reason: str) -> None:
         self._fail(reason)
 
@@ -293,6 +298,16 @@ class Session:
         self._tasks.cancel()
         if told:
             self._on_end(reason)
+
+
+def _misaddressed(answer: Response | ErrorResponse) -> str:
+    """Describe an answer to no request that waits."""
+    what = "a response" if isinstance(answer, Response) else f"the error {str(_error(answer))[:_SHOWN_CHARACTERS]!r}"
+    return (
+        f"{what} without the id of a request"
+        if answer.id is None
+        else f"{what} to request {answer.id!r}, which is not pending"
+    )
 
 
 def _is_of_unread_request(error: ErrorResponse) -> bool:

@@ -136,7 +136,7 @@ class StdioConnection(ServerConnection):
                 found = messages.decode(line)
             except MalformedMessageError as error:
                 stray += 1
-                self.stray = str(error)
+                self._strayed(str(error))
                 LOG.debug("mcp: a line that is no message: %s", error)
                 if stray > _MAX_STRAY_LINES:
                     return f"it printed more than {_MAX_STRAY_LINES:,} lines that are no messages"

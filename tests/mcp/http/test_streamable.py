@@ -198,6 +198,36 @@ class TestStreams:
                 with pytest.raises(McpError, match=r"ended without a result\. The request may have had effects"):
                     await client.call("echo", {"text": "hello"})
 
+    @pytest.mark.parametrize("style", ["json", "stream"])
+    @in_loop
+    async def test_an_error_without_an_id_ends_the_call_in_whose_answer_it_comes(self, style: Style) -> None:
+        error = b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "the database is locked"}}'
+        kind = "application/json" if style == "json" else "text/event-stream"
+        body = error if style == "json" else b"data: " + error + b"\n\n"
+        with McpHttpServer(ScriptedServer(eras=("modern",)), style) as server:
+            server.instead["tools/call"] = [Instead(200, body, {"content-type": kind})]
+            async with connected(server.url) as client:
+                with pytest.raises(McpError, match=r"^the database is locked"):
+                    await client.call("echo", {"text": "hello"})
+
+    @in_loop
+    async def test_what_comes_instead_of_an_answer_is_shown(self) -> None:
+        with McpHttpServer(ScriptedServer(eras=("modern",))) as server:
+            server.instead["tools/call"] = [Instead(200, b'{"detail": 1}', {"content-type": "application/json"})]
+            async with connected(server.url) as client:
+                with pytest.raises(McpError, match=r"without a result; what came instead: .*detail"):
+                    await client.call("echo", {"text": "hello"})
+
+    @in_loop
+    async def test_what_the_oldest_transport_brings_instead_of_an_answer_is_told_when_the_call_ends(self) -> None:
+        with McpHttpServer(ScriptedServer(fault="silent"), "older") as server:
+            async with connected(server.url, ("legacy",)) as client:
+                calling = asyncio.create_task(client.call("echo", {"text": "hello"}, patience=1.0))
+                await _until(lambda: server.messages("tools/call") != [])
+                server.say({"detail": "out of memory"})
+                with pytest.raises(McpError, match=r"no answer .* the last unexpected message: .*detail"):
+                    await calling
+
     @in_loop
     async def test_cancelling_a_modern_call_closes_its_request(self) -> None:
         scripted = ScriptedServer(eras=("modern",))

@@ -97,12 +97,13 @@ async def each_event(response: HttpResponse, decoder: SseDecoder, take: Callable
                 take(event.event, event.data)
 
 
-def messages_in(data: bytes) -> tuple[Message, ...]:
-    """The messages in an event or a body; none if it is something else."""
+def messages_in(data: bytes, strayed: Callable[[str], None] = lambda _: None) -> tuple[Message, ...]:
+    """The messages in an event or a body; none if it is something else, of which `strayed` is told."""
     try:
         return messages.decode(data)
     except MalformedMessageError as error:
         LOG.debug("mcp: what is no message: %s", error)
+        strayed(str(error))
         return ()
 
 

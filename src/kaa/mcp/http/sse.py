@@ -85,7 +85,7 @@ class SseConnection(ServerConnection):
                 if not named.done():
                     named.set_result(data.decode(errors="replace"))
                 return
-            for message in messages_in(data):
+            for message in messages_in(data, self._strayed):
                 self._receive(message)
 
         reason = "it closed its stream"

@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from kaa.core.errors import ProviderError
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
@@ -42,6 +44,7 @@ from kaa.mcp.http.exchanges import (
 from kaa.mcp.http.headers import headers_of
 from kaa.mcp.http.sse import SseConnection
 from kaa.mcp.manifest import MODERN, ToolInfo
+from kaa.mcp.parsing import one_line
 
 _STREAM = "text/event-stream"
 # How servers before streamable HTTP refuse a message (specification, Backwards Compatibility).
@@ -70,6 +73,7 @@ class StreamableHttpConnection(ServerConnection):
         self._beginning = asyncio.Lock()
         self._older: SseConnection | None = None
         self._exchanges: dict[RequestId, asyncio.Task[None]] = {}
+        self._unread: dict[RequestId, str] = {}  # what came last in place of an answer to a request, in words
         self._tasks = Tasks()
 
     async def open(self) -> None:
@@ -144,10 +148,11 @@ class StreamableHttpConnection(ServerConnection):
 
     async def _request(self, request: JsonRpcRequest, headers: Headers, delivered: "asyncio.Future[None]") -> None:
         """Send a request and receive what comes back. What fails before the answer begins is for `delivered`."""
-        problem = "the answer ended without a result. The request may have had effects"
         try:
             if await self._exchange(request, headers, delivered):
                 return
+            unread = f"; what came instead: {one_line(found)}" if (found := self._unread.get(request.id)) else ""
+            problem = f"the answer ended without a result{unread}. The request may have had effects"
         except (McpError, ProviderError) as error:
             if not delivered.done():
                 delivered.set_exception(error)
@@ -156,6 +161,7 @@ class StreamableHttpConnection(ServerConnection):
         finally:
             if not delivered.done():  # this is cancelled, and who sends the request perhaps not
                 delivered.set_exception(ServerGoneError("kaa closed the connection"))
+            self._unread.pop(request.id, None)
         self._receive(ErrorResponse(request.id, codes.INTERNAL_ERROR, problem))
 
     async def _exchange(
@@ -226,9 +232,21 @@ class StreamableHttpConnection(ServerConnection):
         return answered
 
     def _take(self, data: bytes, wanted: RequestId | None = None) -> bool:
-        """Receive the messages in `data`; whether one answers the request `wanted`."""
+        """Receive the messages in `data`; whether one answers the request `wanted`.
+
+        An error without an id is about the request in whose answer it comes.
+        """
+
+        def strayed(what: str) -> None:
+            if wanted is None:
+                self._strayed(what)
+            else:
+                self._unread[wanted] = what
+
         answered = False
-        for message in messages_in(data):
+        for found in messages_in(data, strayed):
+            is_about_it = isinstance(found, ErrorResponse) and found.id is None and wanted is not None
+            message = msgspec.structs.replace(found, id=wanted) if is_about_it else found
             answered = answered or (isinstance(message, Response | ErrorResponse) and message.id == wanted)
             self._receive(message)
         return answered
@@ -273,7 +291,7 @@ class StreamableHttpConnection(ServerConnection):
     async def _turn_to_sse(self, request: JsonRpcRequest) -> None:
         """Try the oldest transport; from now on everything goes that way."""
         older = SseConnection(self._url, self._transport, self._given)
-        older.use(self._receive, self._ended)
+        older.use(self._receive, self._ended, self._strayed)
         try:
             await older.open()
         except BaseException:
