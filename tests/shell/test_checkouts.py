@@ -132,15 +132,152 @@ def test_a_refused_one_changes_nothing(project: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["git merge main", "git reset --hard main", "git rebase main", "git checkout main && make", "git switch -"],
+    ["git merge side", "git reset --hard main", "git rebase main", "git checkout main && make", "git switch -"],
 )
 def test_without_a_person_and_together_with_what_kaa_cannot_judge_it_is_refused_before_it_begins(
     project: Path, command: str
 ) -> None:
+    _side_branch(project)
+
     (refused,) = _play(project, [command])
 
     assert "which the sandbox protects" in refused
     assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
+
+
+def _side_branch(project: Path) -> None:
+    """The branch `side`, whose commit changes an ordinary and a protected file, and one that changes `tools` since."""
+    _git(project, "checkout", "-qb", "side")
+    (project / "a.txt").write_text("side\n")
+    (project / ".envrc").write_text("side\n")
+    _git(project, "commit", "-qam", "side")
+    _git(project, "checkout", "-q", "tools")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git merge side",
+        "git merge --no-ff -m side side",
+        "git pull",
+        "git pull -q --ff-only",
+        "git pull . side",
+        "git pull --rebase origin side",
+        "git cherry-pick side",
+        "git cherry-pick -x tools..side",
+        "git cherry-pick -n -X theirs side",
+        "git revert --no-edit HEAD",
+        "git revert -n HEAD",
+        "git stash pop",
+        "git stash apply",
+        "git stash apply --index 0",
+        "git stash pop stash@{0}",
+        "git read-tree -u --reset side",
+        "git read-tree -mu HEAD side",
+        "git checkout -qB tools side",
+        "git checkout -qb new side",
+        "git checkout -m side",
+        "git switch -qC tools side",
+        "git apply patch",
+        "git apply -p1 --whitespace fix patch",
+        "git am patch",
+        "git am -q3 patch",
+    ],
+)
+def test_whatever_writes_protected_files_is_refused_before_it_begins(project: Path, command: str) -> None:
+    _git(project, "config", "user.name", "n")
+    _git(project, "config", "user.email", "e@x")
+    _side_branch(project)
+    for key, value in (("remote", "origin"), ("merge", "refs/heads/side")):
+        _git(project, "config", f"branch.tools.{key}", value)
+    _git(project, "config", "remote.origin.url", str(project))
+    _git(project, "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
+    _git(project, "update-ref", "refs/remotes/origin/side", "side")
+    (project / "patch").write_text(_git(project, "format-patch", "-1", "--stdout", "side"))
+    (project / ".git" / "info" / "exclude").write_text("patch\n")
+    for name in ("a.txt", ".envrc"):
+        (project / name).write_text("stashed\n")
+    _git(project, "stash")
+
+    [told] = _play(project, [command])
+
+    assert "changes or removes .envrc" in told
+    assert _git(project, "status", "--porcelain") == ""
+    assert (project / "a.txt").read_text() == "one\n"
+    assert _git(project, "symbolic-ref", "--short", "HEAD") == "tools\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git merge main",
+        "git pull . main",
+        "git cherry-pick -n plain",
+        "git revert -n plain",
+        "git apply plain.patch",
+        "git apply --exclude=.envrc patch",
+        "git apply --stat patch",
+        "git am plain.patch",
+        "git read-tree side",
+    ],
+)
+def test_what_writes_no_protected_file_runs(project: Path, command: str) -> None:
+    _git(project, "config", "user.name", "n")
+    _git(project, "config", "user.email", "e@x")
+    _side_branch(project)
+    _git(project, "checkout", "-qb", "plain")
+    (project / "a.txt").write_text("plain\n")
+    _git(project, "commit", "-qam", "plain")
+    if "revert" not in command:
+        _git(project, "checkout", "-q", "tools")
+    for name, branch in (("patch", "side"), ("plain.patch", "plain")):
+        (project / name).write_text(_git(project, "format-patch", "-1", "--stdout", branch))
+
+    told, code = _play(project, [command, f"{command.partition(' ')[0]} --version"])
+
+    assert "not run" not in told
+    assert "error" not in told
+    assert "version" in code
+
+
+def test_a_patch_is_applied_without_the_protected_files_by_the_command_that_is_named(project: Path) -> None:
+    _side_branch(project)
+    (project / "patch").write_text(_git(project, "format-patch", "-1", "--stdout", "side"))
+    remedy = "git apply --exclude=.envrc patch"
+
+    told, _ = _play(project, ["git apply patch", remedy])
+
+    assert f"`{remedy}` leaves them" in told
+    assert ((project / "a.txt").read_text(), (project / ".envrc").read_text()) == ("side\n", "tools\n")
+
+
+@pytest.mark.parametrize("named", ["core.hooksPath", "hook"])
+def test_a_switch_that_leads_a_link_elsewhere_behind_which_git_has_hooks_is_refused(project: Path, named: str) -> None:
+    for folder in ("scripts", "other"):
+        (project / folder / "gh").mkdir(parents=True)
+        (project / folder / "gh" / "pre-commit").write_text("#!/bin/sh\n")
+    (project / "t").symlink_to("scripts")
+    if named == "hook":
+        (project / ".git" / "hooks").mkdir(exist_ok=True)
+        (project / ".git" / "hooks" / "pre-commit").symlink_to("../../t/gh/pre-commit")
+    else:
+        _git(project, "config", "core.hooksPath", "t/gh")
+    _git(project, "add", ".")
+    _git(project, "commit", "-qm", "links")
+    _git(project, "checkout", "-qb", "elsewhere")
+    (project / "t").unlink()
+    (project / "t").symlink_to("other")
+    _git(project, "commit", "-qam", "elsewhere")
+    _git(project, "checkout", "-q", "tools")
+    person = Person(AllowOnce())
+
+    told, _ = _play(project, ["git switch elsewhere", "sleep 0.1"], person)
+
+    assert "it changes or removes t, which the sandbox protects" in told
+    assert "git obeys what is behind the link t" in told
+    assert person.questions == []
+    assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
+    assert (project / "t").readlink() == Path("scripts")
 
 
 def test_protected_files_that_come_and_go_within_a_command_are_not_asked_about(project: Path) -> None:

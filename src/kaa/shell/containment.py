@@ -25,7 +25,7 @@ _EFFECTIVE_TIERS = ("full", "bwrap")
 
 if TYPE_CHECKING:
     from kaa.ext.session_services import SandboxPorts
-    from kaa.workspace.git_held import HeldFiles, Taken
+    from kaa.workspace.git_held import HeldFiles, Taken, Written
     from kaa.workspace.moved_files import MovedFiles
     from kaa.workspace.network.asking import HostAsker
 
@@ -95,17 +95,17 @@ class Contained:
         """What is at `path` for tools inside the sandbox."""
         return await self._workspace.stat(path)
 
-    async def held_from(self, revision: str) -> "HeldFiles | None":
+    async def held_from(self, written: "Written") -> "HeldFiles | None":
         """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy: few commands check something out
 
-        return await HeldFilesOfGit(self._workspace, self._executed).differing_in(revision)
+        return await HeldFilesOfGit(self._workspace, self._executed, self._workspace.home).written(written)
 
     async def held_of(self, taken: "Taken") -> "HeldFiles | None":
         """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
 
-        return await HeldFilesOfGit(self._workspace, self._executed).taken(taken)
+        return await HeldFilesOfGit(self._workspace, self._executed, self._workspace.home).taken(taken)
 
     async def can_remove_worktree(self, path: str) -> bool:
         """See `SandboxControl`."""
@@ -343,7 +343,7 @@ class NoSandbox:
         """What is at `path`."""
         return await self._workspace.stat(path)
 
-    async def held_from(self, revision: str) -> "HeldFiles | None":
+    async def held_from(self, written: "Written") -> "HeldFiles | None":
         """Nothing is held."""
         return None
 

@@ -1,5 +1,6 @@
 """Protected files and checkouts: git stops half way where it may not write one, and brings others for a moment."""
 
+import asyncio
 import hashlib
 import os
 import re
@@ -20,6 +21,8 @@ _MAX_HELD = 100  # files in a question
 _MOST_CHANGED = 2_000  # files that a stash takes
 _MAX_LINES = 5_000  # of a file, to be compared in a moment
 _SHA1_LENGTH = 40
+_MOST_COMMITS = 32  # that a command applies
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _ESCAPE = re.compile(rb"\\([0-7]{3})")  # of blanks, proc_pid_mountinfo(5)
 WITHOUT = ":(top,exclude)"
 """The beginning of a pathspec that leaves something at the top of the repository out."""
@@ -57,6 +60,7 @@ class HeldFiles(msgspec.Struct, frozen=True):
         contents: of all protected files that the revision changes or adds, by absolute paths.
         remedy: a command that does the same without them; empty if there is none.
         without: pathspecs that leave them out.
+        objection: why no yes lets git change them, a sentence without a full stop; empty if one does.
     """
 
     paths: tuple[str, ...]
@@ -64,6 +68,25 @@ class HeldFiles(msgspec.Struct, frozen=True):
     contents: dict[str, bytes] = {}
     remedy: str = ""
     without: tuple[str, ...] = ()
+    objection: str = ""
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What a command of git writes into the working tree. One of the first three is not empty.
+
+    Attributes:
+        revision: whose files it then has, as the user writes it, also a branch that only the remote `origin` has.
+        commits: whose changes it makes; an entry of the stash is one, too.
+        patches: files with the changes, and options that say what of them counts.
+        merged: of the revision, what has changed since the last common commit.
+        reverted: it takes the changes of the commits back.
+    """
+
+    revision: str = ""
+    commits: tuple[str, ...] = ()
+    patches: tuple[str, ...] = ()
+    merged: bool = False
+    reverted: bool = False
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -90,28 +113,72 @@ class HeldFilesOfGit:
     Args:
         workspace: where the commands run.
         executed: real paths of what kaa executes and obeys, such as a skill of the user's in its own repository.
+        home: the user's home directory.
     """
 
-    def __init__(self, workspace: Workspace, executed: Sequence[str] = ()) -> None:
+    def __init__(self, workspace: Workspace, executed: Sequence[str] = (), home: str = "") -> None:
         self._workspace = workspace
+        self._home = home
+        self._links_of: dict[str, tuple[str, ...]] = {}
         self._git = ProjectRepository(workspace)
         self._executed = executed
 
-    async def differing_in(self, revision: str) -> HeldFiles | None:
+    async def written(self, written: Written) -> HeldFiles | None:
+        """The protected files that a command would have to change; None if it can change all it has to, or not known.
+
+        Args:
+            written: what the command writes.
+        """
+        if written.patches:
+            return await self._held_of_patches(written.patches)
+        if written.commits:
+            return await self._held(await self._changes_of(written.commits, is_reverted=written.reverted))
+        return await self.differing_in(written.revision, is_merged=written.merged)
+
+    async def differing_in(self, revision: str, *, is_merged: bool = False) -> HeldFiles | None:
         """The protected files that a checkout of a revision would have to change; None if it can change all it has to.
 
         Args:
-            revision: as the user writes it, also a branch that only the remote `origin` has.
+            revision: see `Written`.
+            is_merged: only what has changed in it since the last common commit counts.
         """
         for name in (revision, f"refs/remotes/origin/{revision}"):
-            listing = ("--raw", "-z", "--no-abbrev", "--no-renames", "--end-of-options", "HEAD", name)
-            if (answer := await self._git.ask("diff-tree", "-r", *listing)) is not None:
-                words = os.fsdecode(answer.tail).split("\0")
-                changed = dict(zip(words[1::2], words[::2], strict=False))
-                protected = await self._protected(changed)
-                held = {path: _Change(*changed[path].removeprefix(":").split(" ")) for path in protected}
-                return await self._held(held) if held else None
+            base = await self._git.ask("merge-base", "--end-of-options", "HEAD", name) if is_merged else None
+            changes = await self._changes("HEAD" if base is None else line_of(base), name)
+            if changes is not None:
+                return await self._held(changes)
         return None
+
+    async def _changes(self, before: str, after: str) -> "list[tuple[str, _Change]] | None":
+        """What changes between two revisions, by path; None if git does not know one of them."""
+        listing = ("--raw", "-z", "--no-abbrev", "--no-renames", "--end-of-options", before, after)
+        if (answer := await self._git.ask("diff-tree", "-r", *listing)) is None:
+            return None
+        words = os.fsdecode(answer.tail).split("\0")
+        if not words[0].startswith(":") and words != [""]:  # one of the two was a path
+            return None
+        raw = zip(words[1::2], words[::2], strict=False)
+        return [(path, _Change(*change.removeprefix(":").split(" "))) for path, change in raw]
+
+    async def _changes_of(self, commits: Sequence[str], *, is_reverted: bool) -> "list[tuple[str, _Change]]":
+        """What the first of some commits change, each compared with its first parent."""
+        answer = await self._git.ask("rev-list", "--no-walk=unsorted", "--parents", "--end-of-options", *commits)
+        changes: list[tuple[str, _Change]] = []
+        for line in [] if answer is None else os.fsdecode(answer.tail).splitlines()[:_MOST_COMMITS]:
+            commit, *parents = line.split()
+            pair = (parents[0] if parents else _EMPTY_TREE, commit)
+            changes += await self._changes(*(reversed(pair) if is_reverted else pair)) or []
+        return changes
+
+    async def _held_of_patches(self, patches: Sequence[str]) -> HeldFiles | None:
+        """What is held of the files that patches change. Commands can change a patch after it was looked at."""
+        if (answer := await self._git.ask("apply", "--numstat", "-z", *patches)) is None:
+            return None
+        names = (line.split("\t", 2)[-1] for line in os.fsdecode(answer.tail).split("\0"))
+        protected = await self._protected(list(dict.fromkeys(filter(None, names))))
+        top = await self._git.ask("rev-parse", "--show-toplevel") if protected else None
+        held = () if top is None else await self._unwritable(line_of(top), protected[:_MAX_HELD])
+        return HeldFiles(held, "", without=_pathspecs_without(held)) if held else None
 
     async def taken(self, taken: Taken) -> HeldFiles | None:
         """The protected files that a command would have to restore or remove; None if it can do all that it has to.
@@ -190,7 +257,11 @@ class HeldFilesOfGit:
         """Those of some files, from the root of the repository, that the sandbox may hold."""
         top = await self._git.ask("rev-parse", "--show-toplevel") if paths else None
         root = "" if top is None else line_of(top)
-        held = {path for path in (*self._executed, *await self._mounted()) if root and is_below(path, (root,))}
+        held = {
+            path
+            for path in (*self._executed, *await self._mounted(), *await self._links(root))
+            if root and is_below(path, (root,))
+        }
         below = {path.removeprefix(root).lstrip("/") for path in held if path != root}
 
         def is_held(path: str) -> bool:
@@ -209,25 +280,36 @@ class HeldFilesOfGit:
         places = (fields[4] for fields in lines if len(fields) > 5 and b"ro" in fields[5].split(b","))
         return tuple(os.fsdecode(_ESCAPE.sub(lambda found: bytes([int(found[1], 8)]), place)) for place in places)
 
-    async def _held(self, protected: Mapping[str, "_Change"]) -> HeldFiles | None:
-        """What of some files is held."""
-        top = await self._git.ask("rev-parse", "--show-toplevel")
-        existing = [path for path, change in protected.items() if change.letter != "A"][:_MAX_HELD]
+    async def _links(self, root: str) -> tuple[str, ...]:
+        """Links on the way to what git obeys, which no mount can hold: the guard puts them back."""
+        if root not in self._links_of:
+            self._links_of[root] = await asyncio.to_thread(_links_on_way, self._workspace.root, root, self._home)
+        return self._links_of[root]
+
+    async def _held(self, changes: Sequence[tuple[str, "_Change"]]) -> HeldFiles | None:
+        """What of the changes is held."""
+        names = {*await self._protected(dict.fromkeys(path for path, _ in changes))}
+        protected = [(path, change) for path, change in changes if path in names]
+        top = await self._git.ask("rev-parse", "--show-toplevel") if protected else None
+        existing = list(dict.fromkeys(path for path, change in protected if change.letter != "A"))[:_MAX_HELD]
         held = await self._unwritable(line_of(top), existing) if top is not None and existing else ()
         if top is None or not held:
             return None
         without = _pathspecs_without(held)
+        links = await self._links(line_of(top))
+        link = next((path for path in held if os.path.join(line_of(top), path) in links), "")
+        objection = f"git obeys what is behind the link {link}" if link else ""
         if len(protected) > _MAX_HELD:
-            return HeldFiles(held, "", without=without)
+            return HeldFiles(held, "", without=without, objection=objection)
         # Not git's diff: commands can write attributes, with which it shows no content, and replace objects meanwhile.
         diff: list[str] = []
         contents: dict[str, bytes] = {}
-        for path, change in protected.items():
+        for path, change in protected:
             before, after = await self._content(change.old), await self._content(change.new)
             diff += _diff(path, change, before, after)
             if after is not None and change.letter != "D" and _as_text(after) is not None:
                 contents[os.path.join(line_of(top), path)] = after
-        return HeldFiles(held, "\n".join(diff), contents, without=without)
+        return HeldFiles(held, "\n".join(diff), contents, without=without, objection=objection)
 
     async def _content(self, blob: str) -> bytes | None:
         """The content that a name means, empty for no file; None if it is too long, or not in the repository."""
@@ -237,12 +319,23 @@ class HeldFilesOfGit:
         return None if answer is None or _blob_digest(answer.tail, len(blob)) != blob else answer.tail
 
     async def _unwritable(self, top: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """Those of some files, from the root of the repository, that exist and cannot be written."""
+        """Those of some files, from the root of the repository, that exist and cannot be written, or are held links."""
+        links = {path.removeprefix(f"{top}/") for path in await self._links(top)}
         try:
             result = await self._workspace.run(_quick(["/bin/sh", "-c", _UNWRITABLE, "sh", top, *paths]))
         except OSError:
             return ()
-        return tuple(os.fsdecode(path) for path in result.tail.split(b"\0") if path)
+        unwritable = {os.fsdecode(path) for path in result.tail.split(b"\0") if path}
+        return tuple(path for path in paths if path in unwritable or path in links)
+
+
+def _links_on_way(project: str, top: str, home: str) -> tuple[str, ...]:
+    from kaa.hands.confinement import repositories  # lazy: few commands change protected files
+    from kaa.hands.confinement.named import named_paths
+
+    entry = os.path.join(top, ".git")
+    gits = [repositories.at(entry)] if os.path.lexists(entry) else []
+    return tuple(path for path in named_paths(gits, (os.path.realpath(project),), home) if os.path.islink(path))
 
 
 def _quick(argv: Sequence[str]) -> CommandRequest:

@@ -179,6 +179,11 @@ class LocalWorkspace:
         return cls(root, own, home, confines, places)
 
     @property
+    def home(self) -> str:
+        """The user's home directory."""
+        return self._home
+
+    @property
     def root(self) -> str:
         """Absolute path of the directory that relative paths start from."""
         return self._root

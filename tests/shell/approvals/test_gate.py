@@ -41,7 +41,7 @@ from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
-from kaa.workspace.git_held import HeldFiles, Taken
+from kaa.workspace.git_held import HeldFiles, Taken, Written
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.moved_files import MovedFiles
 from kaa.workspace.network.asking import HostAsker
@@ -100,8 +100,8 @@ class Sandbox:
     async def held_of(self, taken: Taken) -> HeldFiles | None:
         return None
 
-    async def held_from(self, revision: str) -> HeldFiles | None:
-        return self.held.get(revision)
+    async def held_from(self, written: Written) -> HeldFiles | None:
+        return self.held.get(written.revision)
 
     async def can_remove_worktree(self, path: str) -> bool:
         return path in self.own_worktrees

@@ -3,11 +3,12 @@
 git unlinks a file before it writes another version. Where the sandbox refuses that, git switches the branch all the
 same and leaves the file, which the next checkout then refuses to overwrite; a stash takes the file and leaves it, so
 that `git stash pop` finds it in its way; and what discards changes or removes untracked files discards only others.
+What applies changes leaves the files that it had written by then, or has removed them.
 """
 
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -15,18 +16,15 @@ import msgspec
 
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import Words
-from kaa.workspace.git_held import WITHOUT, HeldFiles, Taken
+from kaa.workspace.git_held import WITHOUT, HeldFiles, Taken, Written
 
-# What of a revision is protected in the project, differs there and is held; None if nothing, or not known.
-AskHeld: TypeAlias = Callable[[str], Awaitable[HeldFiles | None]]
+# What of the files that a command writes is protected in the project and held; None if nothing, or not known.
+AskHeld: TypeAlias = Callable[[Written], Awaitable[HeldFiles | None]]
 # The same of what a command takes away that is not committed.
 AskTaken: TypeAlias = Callable[[Taken], Awaitable[HeldFiles | None]]
 
-_WITH_VALUE = frozenset("-b -B -c -C --orphan --conflict -s --strategy -X --strategy-option --onto -m -F".split())  # noqa: SIM905
 _HARD = frozenset({"--hard", "--merge", "--keep"})
-_MOVING = frozenset("checkout switch merge rebase reset".split())  # noqa: SIM905
 _LETTERS = re.compile("-[A-Za-z]+")
-_MESSAGE = re.compile("-[a-z]*m")  # which the next word is
 _MOST_NAMED = 5
 _PLACES = (".", ":/")
 _PRESENT = ("HEAD", "@")
@@ -48,15 +46,31 @@ class _Loss(NamedTuple):
     revision: str = ""
 
 
+class _Form(NamedTuple):
+    """How the words of a subcommand of git say what it writes.
+
+    Attributes:
+        written: gives what that is, of the operands; None if that is not known.
+        letters: short options whose value may be the next word.
+        options: the same of long ones.
+    """
+
+    written: Callable[[Sequence[str]], Written | None]
+    letters: str = ""
+    options: frozenset[str] = frozenset()
+
+
 async def held_by(call: JudgedCall, ask: AskHeld, ask_taken: AskTaken) -> HeldFiles | None:
     """Return the protected files that a command of git in a call would have to change; None if there are none."""
     if call.reach is None or call.works_elsewhere:
         return None
-    for revision in dict.fromkeys(found for words in call.reach.commands for found in _revisions(words)):
-        if (held := await ask(revision)) is not None:
-            return held
+    for words in dict.fromkeys(call.reach.commands):
+        written = _written(words)
+        if written is not None and (held := await ask(written)) is not None:
+            remedy = _excluding(words, held.paths) if written.patches else ""
+            return msgspec.structs.replace(held, remedy=remedy)
     for loss in filter(None, map(_loss, call.reach.commands)):
-        asked = (await ask(loss.revision) if loss.revision else None, await ask_taken(loss.taken))
+        asked = (await ask(Written(loss.revision)) if loss.revision else None, await ask_taken(loss.taken))
         if found := [held for held in asked if held is not None]:
             paths = tuple(dict.fromkeys(path for held in found for path in held.paths))
             without = tuple(dict.fromkeys(one for held in found for one in held.without))
@@ -94,8 +108,8 @@ def _loss(words: Words) -> _Loss | None:
 
 def _stash(words: Words) -> _Loss | None:
     subcommand, *rest = words[2:] if words[2:3] and not (words[2] or "-").startswith("-") else ("push", *words[2:])
-    plain = ["-m" if word and _MESSAGE.fullmatch(word) else word for word in rest]
-    if subcommand not in ("push", "save") or "--" in rest or (subcommand == "push" and any(_operands(plain))):
+    is_partial = subcommand == "push" and any(_operands(rest, "m", _OF_STASH))
+    if subcommand not in ("push", "save") or "--" in rest or is_partial:
         return None
     is_all = _has(rest, "--all", "a")
     taken = Taken(changes=True, untracked=is_all or _has(rest, "--include-untracked", "u"), ignored=is_all)
@@ -202,20 +216,112 @@ def _leaving(without: Sequence[str], words: Words) -> str:
     return shlex.join((*options, "--", *(places or ["."]), *without))
 
 
-def _revisions(words: Words) -> Iterator[str]:
-    """What a command of git puts into the working tree, if that is a whole revision."""
-    if words[:1] != ("git",) or len(words) < 2 or words[1] not in _MOVING or "--" in words:
-        return
-    if words[1] == "reset" and _HARD.isdisjoint(words):
-        return
-    operands = list(_operands(words[2:]))
-    if len(operands) == 1:
-        yield "@{-1}" if operands[0] == "-" else operands[0]
+def _written(words: Words) -> Written | None:
+    """What a command of git puts into the working tree; None if that is not known, or only what the words name."""
+    if words[:1] != ("git",) or len(words) < 2 or "--" in words:
+        return None
+    subcommand, *rest = words[1:]
+    if subcommand == "stash" and rest[:1] in (["pop"], ["apply"]):
+        subcommand, rest = "stash pop", rest[1:]
+    if (form := _FORMS.get(subcommand or "")) is None or not _NOT_WRITING.isdisjoint(rest):
+        return None
+    if subcommand == "reset" and _HARD.isdisjoint(rest):
+        return None
+    if subcommand == "read-tree" and not _has(rest, "", "u"):
+        return None
+    found = form.written(list(_operands(rest, form.letters, form.options)))
+    if found is None or not found.patches:
+        return found
+    return msgspec.structs.replace(found, patches=(*filter(None, map(_limit, rest)), *found.patches))
 
 
-def _operands(words: Sequence[str | None]) -> Iterator[str]:
+def _one(operands: Sequence[str]) -> Written | None:
+    return Written("@{-1}" if operands == ["-"] else operands[0]) if len(operands) == 1 else None
+
+
+def _last(operands: Sequence[str]) -> Written | None:
+    return Written(operands[-1]) if operands else None
+
+
+def _merged(operands: Sequence[str]) -> Written | None:
+    if len(operands) > 1:
+        return None
+    return Written("@{-1}" if operands == ["-"] else operands[0] if operands else "@{upstream}", merged=True)
+
+
+def _pulled(operands: Sequence[str]) -> Written | None:
+    """What git has fetched before: nobody knows what it fetches now."""
+    remote, *branches = operands or [""]
+    if not branches:
+        return Written("@{upstream}", merged=True)
+    if len(branches) > 1 or ":" in branches[0]:
+        return None
+    return Written(branches[0] if remote == "." else f"{remote}/{branches[0]}", merged=True)
+
+
+def _picked(operands: Sequence[str]) -> Written | None:
+    return Written(commits=tuple(operands)) if operands else None
+
+
+def _reverted(operands: Sequence[str]) -> Written | None:
+    return Written(commits=tuple(operands), reverted=True) if operands else None
+
+
+def _stashed(operands: Sequence[str]) -> Written | None:
+    entry = operands[0] if operands else "0"
+    return Written(commits=(f"stash@{{{entry}}}" if entry.isdecimal() else entry,))
+
+
+def _patched(operands: Sequence[str]) -> Written | None:
+    return Written(patches=tuple(operands)) if operands and "-" not in operands else None
+
+
+def _limit(word: str | None) -> str | None:
+    """An option that says which files of a patch count, or what they are called."""
+    return word if word is not None and _OF_NAMES.match(word) else None
+
+
+def _excluding(words: Words, paths: Sequence[str]) -> str:
+    """The same command that applies patches without some files; empty if not all of its words are known."""
+    known = [word for word in words if word is not None]
+    if None in words or any(map(_RENAMING.match, known)):
+        return ""
+    return shlex.join((*known[:2], *(f"--exclude={_as_pattern(path)}" for path in paths), *known[2:]))
+
+
+def _operands(words: Sequence[str | None], letters: str, options: Collection[str]) -> Iterator[str]:
     is_value = False
     for word in words:
-        if not is_value and word is not None and (word == "-" or not word.startswith("-")):
+        if is_value or word is None:
+            is_value = False
+        elif word != "-" and word.startswith("-"):
+            at = next((at for at, letter in enumerate(word) if letter in letters), 0)
+            is_value = word in options if word.startswith("--") else 0 < at == len(word) - 1
+        else:
             yield word
-        is_value = not is_value and word in _WITH_VALUE
+
+
+_CONFLICT = frozenset({"--orphan", "--conflict", "--pathspec-from-file"})
+_STRATEGY = frozenset({"--strategy", "--strategy-option", "--cleanup"})
+_OF_STASH = frozenset({"--message", "--pathspec-from-file"})
+_OF_PATCH = frozenset({"--directory", "--exclude", "--include", "--whitespace"})
+_OF_NAMES = re.compile(r"-p\d+$|--(?:directory|exclude|include)=")
+_RENAMING = re.compile(r"-p|--(?:directory|include)")
+# With these, git writes nothing, or goes on with what was begun.
+_NOT_WRITING = frozenset(
+    "--abort --cached --check --continue --numstat --quit --show-current-patch --skip --stat --summary".split()  # noqa: SIM905
+)
+_FORMS = {
+    "checkout": _Form(_one, "bB", _CONFLICT),
+    "switch": _Form(_one, "cC", _CONFLICT),
+    "reset": _Form(_one),
+    "read-tree": _Form(_last),
+    "rebase": _Form(_one, "sXxC", _STRATEGY | {"--onto", "--exec"}),
+    "merge": _Form(_merged, "msXF", _STRATEGY | {"--file", "--into-name"}),
+    "pull": _Form(_pulled, "sXjo", _STRATEGY | {"--depth", "--jobs", "--server-option"}),
+    "cherry-pick": _Form(_picked, "mX", _STRATEGY | {"--mainline"}),
+    "revert": _Form(_reverted, "mX", _STRATEGY | {"--mainline"}),
+    "stash pop": _Form(_stashed),
+    "apply": _Form(_patched, "pC", _OF_PATCH),
+    "am": _Form(_patched, "pC", _OF_PATCH),
+}

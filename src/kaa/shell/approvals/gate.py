@@ -343,7 +343,7 @@ class Gate:
         from kaa.shell.approvals.checkouts import explained  # lazy: few commands are held
 
         call = await self._sparing.spare(call) if call.losses else call
-        objection = self._outside.objection(call)
+        objection = held.objection or self._outside.objection(call)
         if objection is not None or held.remedy or not self._can_ask:
             return Denied(wording.held(call.to_type, explained(held), objection, held.remedy))
         async with self._questions.turn() as is_stopped:

@@ -128,6 +128,8 @@ def narrowed(reason: str) -> str:
     return f"This is beyond the workspace of this agent, and nobody can allow it: {reason}."
 
 
+# Where a checkout, or a switch and then something else, may do.
+_CHANGING_BRANCHES = re.compile(r"\b(?:checkout|switch|merge|rebase|reset)\b")
 _MOST_TO_TYPE = 120  # characters of a command
 
 
@@ -155,8 +157,9 @@ def held(command: str, reason: str, objection: str | None, remedy: str) -> str:
     if remedy:
         return f"It was not run: {reason}. `{remedy}` leaves them where they are. {_by_the_user(command)}"
     outside = "" if objection is None else f" kaa does not offer to run it outside the sandbox: {objection}."
-    alone = "kaa offers a plain `git checkout` or `git switch` as a separate command where the user can be asked."
-    return f"It was not run: {reason}.{outside} {alone} {_by_the_user(command)}"
+    alone = " kaa offers a plain `git checkout` or `git switch` as a separate command where the user can be asked."
+    way = alone if _CHANGING_BRANCHES.search(command) else ""
+    return f"It was not run: {reason}.{outside}{way} {_by_the_user(command)}"
 
 
 def only_by_tool(blocked: Sequence[Blocked], *, can_ask: bool) -> Refuse | None:

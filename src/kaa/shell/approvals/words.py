@@ -15,7 +15,8 @@ import msgspec
 # Unquoted characters that mean themselves wherever they stand. `=` does not: at the start of a command it assigns.
 _BARE = r"[A-Za-z0-9_@%+:,./=-]"
 # Revisions of git, such as HEAD~2 and HEAD^: a tilde is expanded at the start of a word and after `=` and `:` only.
-_REVISION = r"(?<=[A-Za-z0-9_~^])[~^]"
+# And `@{1}`, `@{u}`: bash expands braces with a comma or two dots in them only.
+_REVISION = r"(?<=[A-Za-z0-9_~^])[~^]|(?<=@)\{-?[A-Za-z0-9]+\}"
 _ESCAPED = r"\\[\x20-\x7e]"
 _SINGLE = r"'[^']*'"
 _DOUBLE = r'"(?:[^"\\$`]|\\[\n\x20-\x7e])*"'
