@@ -7,6 +7,7 @@ import pytest
 from kaa.core.messages import ExtensionNote, ImageContent, TextContent, UserMessage
 from kaa.session.context import build_context
 from kaa.session.entries import Custom
+from kaa.session.errors import SessionWriteError
 from kaa.session.file.file_store import FileStore, waiting_path
 from kaa.session.store import new_header
 from kaa.session.waiting import WaitingMessages, recover_waiting
@@ -40,6 +41,29 @@ def test_the_model_reads_what_extensions_sent_and_the_person_gets_back_what_they
     assert waiting_path(store.path).exists()  # as long as nothing else keeps them
     waiting.let_go(taken)
     assert not waiting_path(store.path).exists()
+
+
+def test_what_extensions_sent_waits_for_the_next_opening_if_the_session_cannot_be_written(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    WaitingMessages(store.path).keep([_REPORT, _LAST])
+
+    def full(*_: object) -> None:
+        raise SessionWriteError(store.path, "no space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(store, "append", full)
+        waiting, said = recovered(store)
+    taken = waiting.take_left()
+    waiting.let_go(taken)
+
+    assert taken == [_LAST]  # no report gets into the editor
+    assert said[0].startswith(f"cannot write the session {store.path}: no space left on device; the next opening adds")
+    assert said[1] == "kaa ended before a message was sent: back in the editor"
+    again, said = recovered(store)
+    assert again.take_left() == []
+    assert [message.text for message in build_context(store).messages] == ["It has finished."]
+    assert said == []
 
 
 def test_what_was_taken_back_stays_until_something_else_keeps_it(store: FileStore) -> None:

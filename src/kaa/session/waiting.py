@@ -30,15 +30,21 @@ class WaitingMessages:
         session: the file of the session, which only this process has open.
         left: what waited when its kaa was killed; it stays here until it is taken.
         notify: told, in a sentence, that they cannot be kept.
+        for_session: what extensions sent and the session could not get yet: it stays here for the next opening.
     """
 
     def __init__(
-        self, session: Path, left: Sequence[UserMessage] = (), notify: Callable[[str], object] = lambda _: None
+        self,
+        session: Path,
+        left: Sequence[UserMessage] = (),
+        notify: Callable[[str], object] = lambda _: None,
+        for_session: Sequence[UserMessage] = (),
     ) -> None:
         self._session = session
         self._notify = notify
         self._was_told = False
         self._path = waiting_path(session)
+        self._for_session = tuple(for_session)
         self._left = list(left)
         self._handed_out: list[UserMessage] = []  # those of them that somebody has, and that nothing else keeps yet
         self._waiting: list[UserMessage] = []
@@ -55,7 +61,7 @@ class WaitingMessages:
     def keep(self, waiting: Sequence[UserMessage]) -> None:
         """These wait now, and no others. That they cannot be written is no reason to stop the run."""
         self._waiting = list(waiting)
-        messages = [*self._left, *self._waiting]
+        messages = [*self._for_session, *self._left, *self._waiting]
         try:
             if messages:
                 _write(self._path, msgspec.json.encode(messages))
@@ -119,16 +125,19 @@ def recover_waiting(
         notify(f"messages that waited when kaa ended cannot be read ({error}): they are in {aside}")
         return WaitingMessages(store.path, (), notify)
     sent = [message for message in left if message.note is not None or message.origin != "person"]
+    left = [message for message in left if message not in sent]
     if sent:
-        with suppress(SessionWriteError):  # a full disk: the next opening adds them
+        try:
             store.append(*map(custom_entry, sent))
             store.request_sync()
-            left = [message for message in left if message not in sent]
+            sent = []
+        except SessionWriteError as error:
+            notify(f"{error}; the next opening adds what agents and extensions sent")
     if left and not was_handed_over:
         messages = "a message was" if len(left) == 1 else f"{len(left)} messages were"
         where = "back in the editor" if somebody_looks else "kept for the editor of the terminal (kaa -c)"
         notify(f"kaa ended before {messages} sent: {where}")
-    waiting = WaitingMessages(store.path, left, notify)
+    waiting = WaitingMessages(store.path, left, notify, sent)
     waiting.keep(())
     return waiting
 
