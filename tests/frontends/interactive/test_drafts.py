@@ -206,3 +206,22 @@ def test_what_was_entered_before_a_kill_comes_back_in_its_directory_only(
     assert "\x1b" not in text
     assert recover_draft(tmp_path / "s.jsonl").text == text
     assert sorted(path.name for path in folder.iterdir()) == ["1-b.json", "1-c.json", "1-d.json"]
+
+
+def test_that_images_are_too_large_for_a_draft_is_said_and_what_else_keeps_them_goes_on(session: Path) -> None:
+    told: list[str] = []
+    with seated(session.parent) as seat:
+        attachments = Attachments()
+        keeper = _keeper(seat, attachments)
+        keeper.begin(session, Draft())
+        large = ImageContent("A" * 33 * 1024 * 1024, "image/png")
+        marker, other = attachments.add(large), attachments.add(large)
+        seat.main_view.editor.set_text(f"{marker} {other}")
+        keeper.keep_then(lambda: told.append("kept"))
+        assert seat.main_view.status.text.startswith("the images of this text are too large to be saved")
+        assert told == []
+        seat.main_view.editor.set_text(marker)
+        keeper.keep()
+
+    assert told == ["kept"]
+    assert recover_draft(session) == Draft(marker, {1: large})

@@ -27,6 +27,7 @@ from kaa.tui.sanitize import sanitize
 _DELAY_SECONDS = 0.5
 _LARGEST_BYTES = 4 * 1024 * 1024
 _LARGEST_BYTES_OF_IMAGES = 64 * 1024 * 1024
+_MARGIN_BYTES = 1024 * 1024  # of the JSON around them
 _MOST_ASIDE = 100
 
 
@@ -157,10 +158,15 @@ class DraftKeeper:
             if not text.strip():
                 self._hold(None)
                 self._path.unlink(missing_ok=True)
-                self._keep_images({})
+                _ = self._keep_images({})
             elif len(data := _encoded(text)) <= _LARGEST_BYTES:
-                self._keep_images(self._attachments.held(text))
+                has_images = self._keep_images(self._attachments.held(text))
                 self._hold(_write(self._path, data))
+                if not has_images:
+                    self._tell(
+                        "the images of this text are too large to be saved before it is sent: the limit is 64 MiB"
+                    )
+                    return
             else:
                 self._tell("this text is too long to be saved before it is sent: the limit is 4 MiB")
                 return
@@ -181,15 +187,18 @@ class DraftKeeper:
             self._was_told = True
             self._main_view.say(problem, "warning")
 
-    def _keep_images(self, images: dict[int, ImageContent]) -> None:
-        """Write the images, which are large, only when they are others."""
+    def _keep_images(self, images: dict[int, ImageContent]) -> bool:
+        """Write the images, which are large, only when they are others. Returns False if they are too large."""
         if images == self._kept_images or self._images_path is None:
-            return
+            return True
         if not images:
             self._images_path.unlink(missing_ok=True)
-        elif len(data := msgspec.json.encode(images)) <= _LARGEST_BYTES_OF_IMAGES:
-            os.close(_write(self._images_path, data))
+        elif sum(len(image.data) for image in images.values()) > _LARGEST_BYTES_OF_IMAGES - _MARGIN_BYTES:
+            return False
+        else:
+            os.close(_write(self._images_path, msgspec.json.encode(images)))
         self._kept_images = images
+        return True
 
     def _hold(self, descriptor: int | None) -> None:
         """Keep the lock of this file, and not that of the one before."""
