@@ -84,8 +84,8 @@ class Compacting:
 
     async def make_room(self, error: ContextOverflowError) -> bool:
         """The conversation was too long. Returns whether it is shorter now."""
-        if isinstance(error, RequestTooLargeError) and self._leave_out_images(error):
-            return True
+        if isinstance(error, RequestTooLargeError) and (answers := self._leave_out_images(error)) is not None:
+            return answers
         window = error.window
         if window is not None and window < self._agent.model.context_window:
             self._narrow(window)
@@ -94,23 +94,30 @@ class Compacting:
         self._guard.overflowed()
         return await self._automatic("overflow")
 
-    def _leave_out_images(self, error: RequestTooLargeError) -> bool:
-        """Leave out the oldest images. Returns False if there are none."""
+    def _leave_out_images(self, error: RequestTooLargeError) -> bool | None:
+        """Leave out the oldest images.
+
+        Returns:
+            Whether to send the request again: not without an image of the message that it is to answer. None if there
+            are no images.
+        """
         from kaa.shell.compaction.images import without_oldest_images  # lazy: few servers refuse images
 
         before = self._agent.messages
         messages, count = without_oldest_images(before)
-        if count:
-            said = next((at for at in reversed(range(len(before))) if isinstance(before[at], UserMessage)), 0)
-            self._agent.condense(messages)
-            if messages[said] is not before[said]:
-                self._notify(
-                    f"the model does not see {'the image' if count == 1 else 'images'} of your message: {error}"
-                )
-            else:
-                images = "the oldest image" if count == 1 else f"the {count} oldest images"
-                self._notify(f"{images} of the conversation will not be sent to the model any more: {error}")
-        return count > 0
+        if not count:
+            return None
+        self._agent.condense(messages)
+        if isinstance(before[-1], UserMessage) and messages[-1] is not before[-1]:
+            # An answer to what the model cannot see would be of no use.
+            images = "The image of your message is" if count == 1 else "Images of your message are"
+            self._notify(
+                f"{images} too large and will not be sent again. Send the message with a smaller one, or go on."
+            )
+            return False
+        images = "the oldest image" if count == 1 else f"the {count} oldest images"
+        self._notify(f"{images} of the conversation will not be sent to the model any more: {error}")
+        return True
 
     def _narrow(self, window: int) -> None:
         assumed = self._agent.model.context_window
