@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from kaa.hands.lazy_pattern import LazyPattern
+from kaa.hands.protected import may_be_guarded
 
 _HEADS = r"HEAD|[A-Z_]+_HEAD"
 _MESSAGES = r"(?:COMMIT|TAG|MERGE|NOTES|PULLREQ)_EDITMSG|EDIT_DESCRIPTION|MERGE_MSG|MERGE_MODE|SQUASH_MSG|GITGUI_\w+"
@@ -47,6 +48,8 @@ _STATE = LazyPattern(
     r"|quoted-cr|sign|utf8|no_inbody|final-commit|\d+|patch-merge-index|msg|msg-clean|info|dirtyindex|original-commit"
     r"|abort-safety|resolvemsg|keepcr|no-verify|(?:keep|drop|stop)_?empty|head"
 )
+# Those that are obeyed as soon as there is something under them: git-daemon(1), and a `.git/safe/../../bin` in PATH.
+_SWITCHES = frozenset(("git-daemon-export-ok", "safe"))
 _INFO = LazyPattern(r"(?:attributes|exclude|grafts|refs|sparse-checkout)(?:[._]\w+)?")
 _STATE_TEMPORARY = LazyPattern(rf"{_TEMPORARY}|[\w.-]+\.lock|(?=.*[A-Z0-9])\w{{8}}", re.DOTALL)
 
@@ -54,6 +57,18 @@ _STATE_TEMPORARY = LazyPattern(rf"{_TEMPORARY}|[\w.-]+\.lock|(?=.*[A-Z0-9])\w{{8
 def is_data(name: str) -> bool:
     """Whether a name in a git directory is one of git's own that directs nothing, or is judged by its content."""
     return _KNOWN.fullmatch(name) is not None
+
+
+def is_marker(name: str) -> bool:
+    """Whether an empty file of this name in a git directory directs nobody, as far as anybody knows.
+
+    Programs mark there what they have done once. Git reads no such name, in whatever case, and other programs read
+    files of their own: names with a dot first, those that are protected everywhere, and those that are a switch.
+    """
+    if name.startswith(".") or name.casefold() in _SWITCHES or may_be_guarded(name.casefold()):
+        return False
+    cases = (name.lower(), name.upper())
+    return not any(pattern.fullmatch(one) for pattern in (_KNOWN, _WRITTEN) for one in cases)
 
 
 def is_written_by_git(names: Sequence[str]) -> bool:

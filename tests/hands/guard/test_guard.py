@@ -895,6 +895,10 @@ def test_an_index_that_leads_out_of_the_working_tree_is_moved_away(
         ("worktrees/w/MERGE_RR", f"{'1' * 40}\t../.bashrc\0"),
         ("lazygit.yml", "x"),
         (".dir-locals.el", ""),
+        ("git-daemon-export-ok", ""),
+        ("Hooks", ""),
+        ("info/mark", ""),
+        ("mark-of-a-plugin", "x"),
         (".envrc", "x"),
         ("worktrees/w/.envrc", "x"),
         ("info/.envrc", "x"),
@@ -911,6 +915,38 @@ def test_what_going_on_would_execute_is_moved_away(
     _write(project / ".git" / path, content)
 
     assert brain.check() == {f".git/{path}": f".git/{path}.kaa-blocked"}
+
+
+@_needs_git
+@pytest.mark.parametrize("place", ["", "worktrees/w", "modules/m"])
+def test_an_empty_mark_of_a_plugin_stays_until_something_is_in_it(
+    project: Path, start: Callable[..., Brain], place: str
+) -> None:
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+    git = project / ".git" / place
+    git.mkdir(parents=True, exist_ok=True)
+    (git / "HEAD").write_text("ref: refs/heads/x\n")
+
+    mark = git / "sg-hook-once-toolu_01"
+    mark.touch(mode=0o755)
+    assert brain.check() == {}
+    mark.write_text("now it says something")
+
+    path = str(mark.relative_to(project))
+    assert brain.check() == {path: f"{path}.kaa-blocked"}
+
+
+@_needs_git
+def test_an_empty_mark_with_another_name_is_moved_away(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+
+    stage = _stage_for(project / ".git" / "mark")
+    stage.touch()
+    os.link(stage, project / ".git" / "mark")
+
+    assert brain.check() == {".git/mark": ".git/mark.kaa-blocked"}
 
 
 @_needs_git
@@ -1782,7 +1818,7 @@ def test_directories_of_a_repository_that_stay_as_they_are_are_read_once(
     assert brain.check() == {}
     read.clear()
 
-    (git / "file").touch()
+    (git / "file").write_text("x")
     (git / "lfs" / "a" / "c").mkdir()
     assert brain.check() == {".git/file": ".git/file.kaa-blocked"}
     assert {"lfs/a", "lfs/a/c"} <= set(read)

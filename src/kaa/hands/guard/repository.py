@@ -16,7 +16,7 @@ from kaa.hands.below import NOTHING_THERE, RootDirectory, is_below, reach_below
 from kaa.hands.confinement.repositories import LinkedWorktree, has_head
 from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
-from kaa.hands.git_names import is_data, is_info, is_state
+from kaa.hands.git_names import is_data, is_info, is_marker, is_state
 from kaa.hands.git_state import NOTES, STATE, Judge, max_bytes
 from kaa.hands.guard.git_directory import GitDirectory, LinkSearch, Walk, is_store, looks_bare
 from kaa.hands.guard.items import (
@@ -379,7 +379,7 @@ class _Collection:
         names = (name for name in names_in(place.directory) if not is_data(name))
         for name in self._up_to_limit(place.directory, names, place.path):
             if name not in _RERERE:
-                self._file(place, name, whatever, reason, is_known=False)
+                self._file(place, name, _what_is_in_it if is_marker(name) else whatever, reason, is_known=False)
         path = place.inside("info")
         with self._subdirectory(place.directory, "info", path) as info:
             names = (name for name in names_in(info) if not is_info(name))
@@ -550,7 +550,7 @@ class _Collection:
     ) -> bytes | None:
         """Add a file of a directory; its content, if it is short enough to be judged.
 
-        One that is not known matters also if it is a directory, or is empty.
+        One that is not known matters also if it is a directory.
         """
         path = place.inside(name)
         # What a configuration says is needed to read the rest.
@@ -594,6 +594,10 @@ def _matters_in_state(name: str) -> bool:
 
 def _is_copy(path: str) -> bool:
     return _COPY.fullmatch(os.path.realpath(path)) is not None
+
+
+def _what_is_in_it(content: bytes) -> frozenset[str]:
+    return whatever(content) if content else frozenset()
 
 
 def _foreign_to_worktree(content: bytes) -> frozenset[str]:
