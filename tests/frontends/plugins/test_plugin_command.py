@@ -559,6 +559,30 @@ def test_hooks_that_fetch_packages_are_told_with_what_permits_that(world: World)
     assert "the hook for PreToolUse" in world.out
 
 
+@pytest.mark.parametrize(
+    ("command", "is_told"),
+    [
+        ('if [ -f "${FLAG:-./.approved}" ]; then exit 0; fi; npx protect-mcp@0.7.4 evaluate', True),
+        ("cd x && A=1 npx protect-mcp", True),
+        ("cat | npx protect-mcp", True),
+        ("if npx protect-mcp; then exit 2; fi", True),
+        ("sh -c 'date'\nnpx protect-mcp", True),
+        ("echo run npx protect-mcp yourself", False),
+        ("date # npx protect-mcp", False),
+    ],
+)
+def test_a_hook_that_fetches_packages_behind_another_command_is_told(
+    world: World, command: str, *, is_told: bool
+) -> None:
+    hooks = {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}}
+    write(world.market / "plugins" / "tools", {"hooks/hooks.json": json.dumps(hooks)})
+    world.add()
+
+    world.plugin("install", "tools")
+
+    assert ("the hook for PreToolUse starts npx, which fetches packages" in world.out) == is_told
+
+
 def test_what_keeps_a_plugin_from_working_is_shown(world: World) -> None:
     def hook(command: str) -> dict[str, object]:
         return {"hooks": [{"type": "command", "command": command}]}

@@ -45,6 +45,12 @@ _RUNNERS = {
     "pipx": "registries/python",
 }
 
+# A runner behind another command: `if …; then exit 0; fi; npx tool`, `cd x && uvx tool`, `cat | bunx tool`.
+_RUNS_THEN = re.compile(
+    rf"(?:^|[;&|({{`]|\b(?:if|elif|while|until|then|else|do|exec|command|time|env))\s*(?:\w+=\S*\s+)*({'|'.join(_RUNNERS)})(?=\s)",
+    re.MULTILINE,
+)
+
 # Where agents keep their sessions in the home, also in parts: `path.join(os.homedir(), ".claude", "projects")`.
 _SESSIONS = re.compile(r"\.(?:(claude)[\"']?[\s,/]{1,3}[\"']?(projects)|(codex)[\"']?[\s,/]{1,3}[\"']?(sessions))\b")
 
@@ -114,7 +120,7 @@ def _fetching(plugin: Plugin) -> Iterator[str]:
     """Hooks that a package runner starts: in the sandbox, it reaches its registry only where the user permits that."""
     hooks: dict[str, dict[str, None]] = {}
     for hook in plugin_hooks(plugin, _FOLDERS)[0]:
-        if (program := next(_of_hook(hook), "")) in _RUNNERS:
+        for program in _runners_of(hook):
             hooks.setdefault(program, {})[f"the hook for {hook.named_event}"] = None
     for program, titles in hooks.items():
         starts = "starts" if len(titles) == 1 else "start"
@@ -123,6 +129,17 @@ def _fetching(plugin: Plugin) -> Iterator[str]:
             f' "sandbox": {{"network": "{_RUNNERS[program]}"}} in your settings it fails, and a hook before tool calls'
             " refuses them"
         )
+
+
+def _runners_of(hook: HookDefinition) -> Iterator[str]:
+    """The package runners that a hook starts, wherever they stand in its command, each once."""
+    if hook.handler != "command":
+        return
+    if hook.args is not None:
+        yield from {hook.command}.intersection(_RUNNERS)
+        return
+    text = re.sub(r"(?m)(?:^|\s)#.*$", "", hook.command)
+    yield from dict.fromkeys(match[1] for match in _RUNS_THEN.finditer(text))
 
 
 def _command(entry: Json) -> str:
