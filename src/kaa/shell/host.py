@@ -419,7 +419,9 @@ class Host:
         from kaa.shell.trust.decisions import TrustDecisions  # lazy: a run that nobody watches is told what to trust
 
         if workspace.root not in self._trust:
-            self._trust[workspace.root] = TrustDecisions(self.home, self._servers_to_trust)
+            self._trust[workspace.root] = TrustDecisions(
+                self.home, self._servers_to_trust, offers_registries=not self.workspaces.has_chosen_network(workspace)
+            )
         return self._trust[workspace.root]
 
     def _servers_to_trust(self, configuration: "ProjectConfiguration") -> "TrustedServers | None":

@@ -64,6 +64,10 @@ class Workspaces:
         """Whether commands cannot change an extension, and could not since the workspaces were opened."""
         return is_protected(extension, (workspace.sandbox for workspace in self._open.values()))
 
+    def has_chosen_network(self, workspace: object) -> bool:
+        """Whether the user chose for this workspace what its commands reach (`--net`)."""
+        return any(one is workspace and flags.network is not None for (_, flags), one in self._open.items())
+
     def are_open_to_all(self) -> bool:
         """Whether the user chose `full-access` for all of them."""
         return all(workspace.sandbox.mode == "full-access" for workspace in self._open.values())

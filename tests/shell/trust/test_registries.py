@@ -2,11 +2,15 @@
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from kaa.llm.models.registry import NoModelError
 from kaa.shell.home import Home
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, HostOptions
 from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.trust.decisions import TrustDecisions
 from tests.shell.trust.test_nested import Answering
@@ -88,3 +92,22 @@ def test_what_is_permitted_is_not_offered(project: Project) -> None:
 
     assert project.asked(asker) == [True, True]
     assert asker.asked[0].manifests == ()
+
+
+@pytest.mark.parametrize(("network", "is_offered"), [(None, True), ("off", False), ("example.org", False)])
+def test_they_are_not_offered_where_net_decides(project: Project, network: str | None, *, is_offered: bool) -> None:
+    asker = Answering()
+
+    async def opened() -> None:
+        environ = {"HOME": str(project.root.parent), "PATH": "/usr/bin:/bin", "KAA_LOCAL_SERVERS": "none"}
+        host = Host(HostOptions(), project.home, environ, lambda _: None, asker)
+        try:
+            workspace = host.workspaces.open(str(project.root), SandboxFlags(network=network))
+            with suppress(NoModelError):  # which ends it behind the question
+                await host.open(ConversationOptions(trust=None), workspace)
+        finally:
+            await host.close()
+
+    run(opened())
+
+    assert (asker.asked[0].manifests == ("package.json",)) == is_offered

@@ -34,11 +34,17 @@ class TrustDecisions:
     Args:
         home: keeps decisions.
         servers: gives the MCP servers of a project, which a yes can approve, too; None if it configures none.
+        offers_registries: whether a yes can permit the package registries, too.
     """
 
     def __init__(
-        self, home: Home, servers: "Callable[[ProjectConfiguration], TrustedServers | None]" = lambda _: None
+        self,
+        home: Home,
+        servers: "Callable[[ProjectConfiguration], TrustedServers | None]" = lambda _: None,
+        *,
+        offers_registries: bool = True,
     ) -> None:
+        self._offers_registries = offers_registries
         self._servers = servers
         self._trusted_digest = ""  # what the person trusts in this process
         self._is_declined = False  # the person does not want to be asked in this process
@@ -130,7 +136,8 @@ class TrustDecisions:
 
         servers = None if question.is_trusted else self._servers(configuration)
         shown = await servers.find() if servers is not None and asker.can_ask else ()
-        manifests = () if question.is_trusted else await manifests_in(workspace, self._home)
+        offers_registries = self._offers_registries and not question.is_trusted
+        manifests = await manifests_in(workspace, self._home) if offers_registries else ()
         lines = tuple(one.lines for one in shown)
         answer = await asker.ask(msgspec.structs.replace(question, servers=lines, manifests=manifests))
         if not isinstance(answer, TrustDecision):
