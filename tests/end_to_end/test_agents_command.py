@@ -1,13 +1,16 @@
 """`kaa agents`: what is open on this machine, seen from another terminal."""
 
 import json
+import os
+import signal
 import time
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa
-from tests.end_to_end.seat import pausing
+from tests.end_to_end.seat import Seat, pausing
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 
@@ -58,3 +61,21 @@ def test_a_session_that_is_not_open_is_not_listed(kaa: Kaa, server: ModelServer)
     kaa.run("-p", "hi")
 
     assert kaa.run("agents").out == ""
+
+
+def test_a_session_that_was_killed_at_work_is_listed_as_idle_when_it_is_open_again(seat: Seat) -> None:
+    def listed() -> dict[str, object]:
+        return cast("dict[str, object]", json.loads(seat.run("agents", "list", "--json").out))
+
+    with seat.open("tell me of apples", script=[pausing("All about")]) as program:
+        program.wait_for("All about")
+        while not (facts := listed())["listens"]:
+            time.sleep(0.05)
+        assert (facts["state"], facts["doing"]) == ("working", "asks the model")
+        os.kill(program.pid, signal.SIGKILL)
+        program.wait_for_end()
+
+    with seat.open("-c"):
+        while not (facts := listed())["listens"]:
+            time.sleep(0.05)
+        assert (facts["state"], facts["doing"]) == ("idle", "")

@@ -53,9 +53,10 @@ def _list(parsed: argparse.Namespace, home: Home) -> int:
 
     sockets_of(home).clear_away()
     sessions = Sessions(home, parsed.directory, None)
-    for live in live_sessions(home):
-        summary, _ = sessions.summary(live.path)
-        hello = _greeted(live, home)
+    for found in live_sessions(home):
+        summary, _ = sessions.summary(found.path)
+        hello = _greeted(found, home)
+        live = found if hello is None or hello.is_working is None else found.knowing(is_working=hello.is_working)
         if parsed.json:
             deliver(sys.stdout, json_line(_facts(live, summary.id, summary.cwd, summary.title, hello)))
             continue

@@ -61,6 +61,12 @@ class LiveSession(msgspec.Struct, frozen=True):
     doing: str
     agents: tuple[LiveAgent, ...]
 
+    def knowing(self, *, is_working: bool) -> "LiveSession":
+        """The same, with what its kaa itself says: after a kill or Esc, the file ends as if the agent worked."""
+        if is_working:
+            return msgspec.structs.replace(self, state="working")
+        return msgspec.structs.replace(self, state="idle", doing="")
+
 
 def live_sessions(home: Home) -> list[LiveSession]:
     """The sessions that are open, those changed last first. Empty where the system does not tell of locks."""

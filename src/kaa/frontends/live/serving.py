@@ -118,7 +118,8 @@ class LiveServer:
         self._alone.clear()
         session_id = served.hosted.conversation.session_id
         asks = tuple(_in_short(asked.question) for asked in self._questions.waiting)
-        client.tell(Hello(PROTOCOL, __version__, session_id, self._has_terminal, asks))
+        is_working = served.hosted.work.is_busy
+        client.tell(Hello(PROTOCOL, __version__, session_id, self._has_terminal, asks, is_working))
         try:
             await client.serve()
         except Exception:  # noqa: BLE001 isolation boundary: it must not end the others

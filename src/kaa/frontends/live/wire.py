@@ -102,6 +102,7 @@ class Hello(_Told, tag="hello", frozen=True):
         version: of kaa.
         has_terminal: somebody may look at the conversation in its own terminal.
         asks: the titles of the questions that wait for an answer.
+        is_working: whether the agent works; None if the kaa is older and does not say.
     """
 
     protocol: int
@@ -109,6 +110,7 @@ class Hello(_Told, tag="hello", frozen=True):
     session_id: str = ""
     has_terminal: bool = True
     asks: tuple[str, ...] = ()
+    is_working: bool | None = None
 
 
 class Done(_Told, tag="done", frozen=True):
