@@ -29,6 +29,17 @@ def test_a_refused_write_names_the_server_and_the_setting(said: str) -> None:
     )
 
 
+def test_a_refused_write_where_a_server_starts_outside_the_project_names_that_place() -> None:
+    told = hindrance("[Errno 30] Read-only file system: 'data.db'", cwd="/home/u/tools")
+
+    assert told == (
+        "The sandbox of MCP server notes does not let it write /home/u/tools, where it starts. If it is to keep files"
+        ' in the project, set "cwd": "." and "permissions": {"project": "write"} for notes in /home/mcp.json'
+    )
+    assert "does not let it write the project" in hindrance(_REFUSED, cwd="/home/u/tools")
+    assert "does not let it write the project" in hindrance("Read-only file system: 'x'", cwd="sub")
+
+
 def test_a_directory_of_the_project_that_node_could_not_make_is_a_refused_write() -> None:
     told = hindrance("Error: ENOENT: no such file or directory, mkdir '/home/u/project/data'")
 

@@ -104,6 +104,8 @@ def hindrance_of(
         if _is_about_home(said, home, project, data)
         else ""
     )
+    if not at_home and (where_it_starts := _refused_where_it_starts(server, project, data, said)):
+        return " ".join((*kept, where_it_starts))
     if not at_home and now.project != "write" and (refused := _refused_write(server, project, said, asked, kept)):
         kept.append(refused)
         wanted = msgspec.structs.replace(wanted, project="write")
@@ -112,6 +114,21 @@ def hindrance_of(
     setting = msgspec.json.format(msgspec.json.encode(wanted), indent=0).decode()
     remedy = f'To permit that, set "permissions": {setting} for {server.name} in {server.source.file}'
     return ". ".join(filter(None, (" ".join((*kept, remedy)), at_home, remedy_of_program)))
+
+
+def _refused_where_it_starts(server: ConfiguredServer, project: str, data: str, said: str) -> str:
+    """What a server could not write that starts outside the project and names no place; empty if it is not that."""
+    cwd = server.entry.cwd
+    if not cwd or "$" in cwd:  # it starts in the project, or where the place of the run says
+        return ""
+    base = os.path.normpath(os.path.join(project, os.path.expanduser(cwd)))
+    if is_below(base, (project, data)) or not _WRITE_REFUSED.search(said) or re.search(r"['\"\s=:(]/\w", said):
+        return ""
+    return (
+        f"The sandbox of MCP server {server.name} does not let it write {base}, where it starts. If it is to keep files"
+        f' in the project, set "cwd": "." and "permissions": {{"project": "write"}} for {server.name} in'
+        f" {server.source.file}"
+    )
 
 
 def _refused_write(server: ConfiguredServer, project: str, said: str, asked: str, kept: Sequence[str]) -> str:
