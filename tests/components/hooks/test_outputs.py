@@ -80,6 +80,10 @@ def test_an_unknown_decision_is_a_failure_that_may_block(output: object) -> None
         '{"decision": true}',
         '[{"decision": "block"}]',
         'debug {"decision": "block"}',
+        '"block"',
+        "deny\n",
+        '{"hookSpecificOutput": {"permisionDecision": "deny"}}',
+        '{"Decision": "block"}',
     ],
 )
 def test_a_guard_whose_decision_is_not_understood_denies(output: str) -> None:
@@ -107,7 +111,19 @@ def test_a_hook_that_writes_false_as_a_text_stops_the_agent() -> None:
     assert outcome_of(hook("PreToolUse"), Ended(0, '{"continue": "false"}')).halts
 
 
-@pytest.mark.parametrize("output", ["[1, 2]", "[INFO] ls", '{"decision": null}', '{"decision": ""}', "\ufeff{}"])
+@pytest.mark.parametrize(
+    "output",
+    [
+        "[1, 2]",
+        "[INFO] ls",
+        "blocked 3 calls",
+        '"ok"',
+        '{"mode": "strict"}',
+        '{"decision": null}',
+        '{"decision": ""}',
+        "\ufeff{}",
+    ],
+)
 def test_a_guard_that_decides_nothing_lets_the_call_pass(output: str) -> None:
     assert outcome_of(hook("PreToolUse"), Ended(0, output)) == HookOutcome()
 

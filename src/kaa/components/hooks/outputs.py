@@ -34,6 +34,9 @@ _UNJUDGED = (
 )
 # What an answer of a guard has, whatever else it printed.
 _DECISIONS = ('"decision"', '"permissionDecision"')
+_KNOWN_KEYS = frozenset(
+    ("decision", "permissionDecision", "permissionDecisionReason", "reason", "stopReason", "systemMessage")
+) | {"additionalContext", "hookEventName", "updatedInput", "tool_input"}
 # Plain output of these is for the model.
 _PLAIN: frozenset[HookEvent] = frozenset({"UserPromptSubmit", "SessionStart"})
 
@@ -123,9 +126,9 @@ def _said(hook: HookDefinition, output: str, *, succeeded: bool) -> HookOutcome:
             found = _decoded(output)
         except (msgspec.DecodeError, RecursionError):
             return _undecided(hook, "printed invalid JSON")
-        problem = _unknown_decision(found)
+        problem = _unknown_decision(found) or (_misplaced_refusal(found) if hook.event == "PreToolUse" else "")
         return merged((_undecided(hook, problem), _read(hook, found))) if problem else _read(hook, found)
-    if decides:
+    if decides or (hook.event == "PreToolUse" and _decision(output.strip("\"'")) == "deny"):
         return _undecided(hook, "printed a decision that is no JSON object")
     if hook.handler == "mcp_tool" and output and _has_to_answer(hook) and hook.event != "PreCompact":
         return failed(hook, "answered no JSON")
@@ -166,6 +169,14 @@ def _unknown_decision(found: Mapping[str, Any]) -> str:
     decisions = [found.get("decision"), specific.get("permissionDecision") if isinstance(specific, dict) else None]
     unknown = [one for one in decisions if one not in (None, "") and not _decision(one)]
     return f"answered the unknown decision {str(unknown[0])[:80]!r}" if unknown else ""
+
+
+def _misplaced_refusal(found: Mapping[str, Any]) -> str:
+    """The refusal that stands under an unknown key, such as a misspelled one, as the rest of a sentence."""
+    specific = found.get("hookSpecificOutput")
+    values = [*found.items(), *(specific.items() if isinstance(specific, dict) else ())]
+    keys = (key for key, value in values if key not in _KNOWN_KEYS and _decision(value) == "deny")
+    return next((f"answered a refusal under the unknown key {key[:80]!r}" for key in keys), "")
 
 
 def answer_of(hook: HookDefinition, answer: str) -> HookOutcome:
