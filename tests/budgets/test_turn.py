@@ -16,8 +16,8 @@ from tests.support.printed_turn import lines_in, reply_after_a_while, reply_at_o
 _BUDGET = Budget.parse(
     """
                          modules  lines
-    reply at once            309  28590
-    reply after a while      380  36650
+    reply at once            309  28630
+    reply after a while      380  36690
     """,
     slack={"lines": 500},
 )

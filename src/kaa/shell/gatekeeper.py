@@ -1,7 +1,9 @@
 """Puts the gate between the model and the tools, and loads it with the first call: many conversations have none."""
 
+import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
 import msgspec
@@ -12,6 +14,7 @@ from kaa.core.tool import Permit, ToolResult
 from kaa.ext.asking import Asker
 from kaa.ext.errors import CommandError
 from kaa.ext.tools import RegisteredTool
+from kaa.host.paths import is_below
 from kaa.shell.containment import Containment
 from kaa.shell.home import Home
 from kaa.shell.project_files import PROJECT_SETTINGS
@@ -39,6 +42,8 @@ _ASK_EXPLAINED: Final = (
     "kaa asks before each edit and command, because no sandbox of the tiers `full` or `bwrap` confines them here:"
     " `kaa doctor` says why, docs/sandbox.md (Tiers) what these need. /approvals auto asks less."
 )
+# Tools whose calls only look at the file or directory that their path names.
+_READERS: Final = frozenset({"read", "grep", "find", "ls"})
 # For the model, instead of what it should do where a refusal keeps it from its task.
 _PLANNING: Final = "You plan now: what has to be changed belongs into a step of the plan."
 
@@ -52,6 +57,8 @@ class Gatekeeper:
         chosen: rules of the settings.
         parse: reads them.
         build: makes the gate, which judges by the mode that the function gives.
+        is_plain_read: tells calls that only read in the project, while no rules are kept: every gate without rules and
+            answers lets them run, so that the first ones need not wait until it is loaded.
 
     Attributes:
         plans: the agent plans: what it may not do is expected, and does not count against the run.
@@ -65,12 +72,14 @@ class Gatekeeper:
         chosen: ApprovalSettings,
         parse: "Callable[[ApprovalSettings], ApprovalRules]",
         build: "Callable[[Callable[[], ApprovalPolicy], ApprovalRules], Gate]",
+        is_plain_read: Callable[[ToolCall], bool] = lambda _: False,
     ) -> None:
         self._choice = choice
         self._default = default
         self._chosen = chosen
         self._parse = parse
         self._build = build
+        self._is_plain_read = is_plain_read
         self._gate: Gate | None = None
         self._followed: Gatekeeper | None = None
         self._file_answers: FileAnswers | None = None
@@ -184,6 +193,8 @@ class Gatekeeper:
 
     async def before(self, call: ToolCall) -> Block | Permit | None:
         """The last hook before tools."""
+        if self._is_free(call):
+            return None
         verdict = await self.load().before(call)
         if isinstance(verdict, Block) and self.plans:
             return msgspec.structs.replace(verdict, denied=False, advice=_PLANNING)
@@ -191,10 +202,45 @@ class Gatekeeper:
 
     async def after(self, call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
         """The first hook after tools."""
+        if _is_unblocked(result) and self._is_free(call):
+            return None
         verdict = await self.load().after(call, result)
         if isinstance(verdict, Refuse) and self.plans:
             return msgspec.structs.replace(verdict, denied=False, advice=_PLANNING)
         return verdict
+
+    def _is_free(self, call: ToolCall) -> bool:
+        """Whether a gate would let a call run without any look at it: there are no rules, answers and limits yet."""
+        if self._gate is not None or self._chosen.allow or self._chosen.deny or self.policy == "step":
+            return False
+        return self._is_plain_read(call)
+
+
+def _is_unblocked(result: ToolResult) -> bool:
+    """Whether a result says nothing of what the sandbox stopped."""
+    details = result.details
+    return details is None or (isinstance(details, dict) and details.keys().isdisjoint(("blocked", "blockedEarlier")))
+
+
+def _reads_in(root: str, call: ToolCall, tool: RegisteredTool | None) -> bool:
+    """Whether a call of a tool certainly only reads, and that by a path in a directory."""
+    path = call.arguments.get("path")
+    if call.name not in _READERS or tool is None or tool.risk != "read":
+        return False
+    if not isinstance(path, str) or path.startswith(("~", "@")) or "\0" in path:
+        return False
+    return is_below(os.path.normpath(os.path.join(root, path)), (root,))
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether it is certain that nothing has this name."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def create_gatekeeper(
@@ -239,6 +285,9 @@ def create_gatekeeper(
             return "never"
         return "auto" if containment.effective else "ask"
 
+    def is_plain_read(call: ToolCall) -> bool:
+        return _reads_in(containment.root, call, tool_of(call.name)) and _is_missing(kept)
+
     def keep_writable(directories: Sequence[str]) -> None:
         from kaa.shell.project_choices import keep_writable  # lazy: few answers are kept for a project
 
@@ -276,7 +325,7 @@ def create_gatekeeper(
             preview=preview,
         )
 
-    keeper = Gatekeeper(policy or chosen.policy, default, chosen, parse, build)
+    keeper = Gatekeeper(policy or chosen.policy, default, chosen, parse, build, is_plain_read)
     if chosen.allow or chosen.deny or kept.exists():
         keeper.load()  # a mistake in a rule is told before anything happens
     return keeper
