@@ -18,6 +18,7 @@ _BUDGET = Budget.parse(
                          modules  lines
     reply at once            309  28630
     reply after a while      380  36690
+    call at once             327  30700
     """,
     slack={"lines": 500},
 )

@@ -34,6 +34,35 @@ def test_it_starts_processes_when_a_call_begins() -> None:
     asyncio.run(call())
 
 
+def test_a_call_that_only_reads_starts_none() -> None:
+    async def call() -> None:
+        warmed = asyncio.Event()
+        preparation = Preparation(warmed.set, only_reads={"read"}.__contains__)
+        preparation.observe(TurnStart(1))
+        preparation.observe(MessageUpdate(ToolCallStart(0, "1", "read")))
+        assert not warmed.is_set()
+
+        preparation.observe(MessageUpdate(ToolCallStart(1, "2", "bash")))
+        assert warmed.is_set()
+        await preparation.close()
+
+    asyncio.run(call())
+
+
+def test_after_a_call_that_only_reads_it_prepares_while_the_model_thinks() -> None:
+    async def think() -> None:
+        warmed = asyncio.Event()
+        preparation = Preparation(warmed.set, only_reads={"read"}.__contains__)
+        preparation.observe(TurnStart(1))
+        preparation.observe(MessageUpdate(ToolCallStart(0, "1", "read")))
+        preparation.observe(TurnStart(2))
+        async with asyncio.timeout(_LONG_SECONDS):
+            await warmed.wait()
+        await preparation.close()
+
+    asyncio.run(think())
+
+
 def test_an_answer_at_once_costs_nothing() -> None:
     async def answer() -> None:
         warmed = asyncio.Event()

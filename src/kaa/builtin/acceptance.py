@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from math import inf
 from typing import Literal
 
@@ -19,8 +18,6 @@ _MOST_OUTPUT_CHARACTERS = 4_000
 _SECONDS = 600
 _MOST_CHECKS = 8
 _KIND = "checks"  # of the session's entries
-# What differs although nothing has changed: how long something took, and where in memory it was.
-_VOLATILE = re.compile(r"\d+[.:]\d+[\d.:]*|\b\d+ ?(?:ns|us|µs|ms|s|sec|seconds?|min|minutes?)\b|0x[0-9a-f]+")
 
 
 class RanCheck(msgspec.Struct, frozen=True):
@@ -54,6 +51,8 @@ class Checked(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """The same for the same result, without what differs each time."""
+        from kaa.builtin.loop_detection.repeats import digest, without_volatile  # lazy: only goals compare results
+
         return digest(without_volatile(self.missing))
 
 
@@ -146,13 +145,3 @@ def _how(result: ToolResult) -> Literal["failed", "timedOut", "notPermitted", "n
     if details.get("timedOut"):
         return "timedOut"
     return "failed" if details.get("exitCode") is not None else "notRun"
-
-
-def without_volatile(text: str) -> str:
-    """A text without what differs each time although nothing has changed."""
-    return _VOLATILE.sub("", text)
-
-
-def digest(text: str) -> str:
-    """A short digest of a text."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

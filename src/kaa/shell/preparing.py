@@ -42,13 +42,20 @@ class Preparation:
     """Loads the code that judges and runs tool calls, and starts processes for them.
 
     Args:
-        warm_up: starts the processes; called for each reply with a call.
+        warm_up: starts the processes; called for each reply with a call that needs one of them.
         expect: starts the one that takes checkpoints; called once, when a model thinks for longer.
+        only_reads: tells the tools whose calls need none of them, and would compete with them for the processors.
     """
 
-    def __init__(self, warm_up: Callable[[], None], expect: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        warm_up: Callable[[], None],
+        expect: Callable[[], None] = lambda: None,
+        only_reads: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._warm_up = warm_up
         self._expect = expect
+        self._only_reads = only_reads
         self._timer: asyncio.TimerHandle | None = None
         self._loading: asyncio.Task[None] | None = None
 
@@ -57,8 +64,9 @@ class Preparation:
         match event:
             case TurnStart() if self._loading is None:
                 self._timer = asyncio.get_running_loop().call_later(_THINKING_SECONDS, self._prepare)
-            case MessageUpdate(assistant_message_event=ToolCallStart()):
-                self._warm_up()
+            case MessageUpdate(assistant_message_event=ToolCallStart(name=tool)):
+                if not self._only_reads(tool):
+                    self._warm_up()
                 self._stop_waiting()
             case MessageUpdate() | AgentEnd():
                 self._stop_waiting()

@@ -1,7 +1,10 @@
 """Recognizes calls that lead nowhere, by digests of the last ones: in bounded memory, and bounded time for each."""
 
+import re
 from collections import OrderedDict, deque
 from typing import Literal, NamedTuple, TypeAlias
+
+from kaa.hands.digest import blake2b
 
 # What a call does for the question whether another one can have a new result now.
 Effect: TypeAlias = Literal["looks", "changes", "waits"]
@@ -12,6 +15,8 @@ _MOST_EDITS = 16
 _NEAR = 12  # calls: what is looked at again after more was asked for on purpose
 _TIMES = 3
 _PATIENT_TIMES = 10
+# What differs although nothing has changed: how long something took, and where in memory it was.
+_VOLATILE = re.compile(r"\d+[.:]\d+[\d.:]*|\b\d+ ?(?:ns|us|µs|ms|s|sec|seconds?|min|minutes?)\b|0x[0-9a-f]+")
 
 
 class SeenCall(NamedTuple):
@@ -115,3 +120,13 @@ class Repeats:
 def _alternates(last: "deque[tuple[str, str]] | list[tuple[str, str]]") -> bool:
     """Whether four calls are two, in turn."""
     return len(last) == 4 and last[0] == last[2] != last[1] == last[3]
+
+
+def without_volatile(text: str) -> str:
+    """A text without what differs each time although nothing has changed."""
+    return _VOLATILE.sub("", text)
+
+
+def digest(text: str) -> str:
+    """A short digest of a text."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

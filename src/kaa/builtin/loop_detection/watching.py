@@ -2,13 +2,10 @@
 
 import re
 from collections import OrderedDict
-from hashlib import blake2b
 
 import msgspec
 
-from kaa.builtin.acceptance import digest, without_volatile
-from kaa.builtin.command_kinds import kind_of
-from kaa.builtin.loop_detection.repeats import Effect, Repeats, SeenCall
+from kaa.builtin.loop_detection.repeats import Effect, Repeats, SeenCall, digest, without_volatile
 from kaa.core.events import ToolExecutionEnd, ToolExecutionStart
 from kaa.core.hooks import GiveUp
 from kaa.core.messages import Json, TextContent, ToolCall
@@ -161,7 +158,7 @@ def _seen(
     shown = shown if len(shown) <= _TITLE_CHARACTERS else f"{shown[: _TITLE_CHARACTERS - 1]}…"
     return SeenCall(
         title=f"{name} `{shown}`" if shown else name,
-        call=f"{name} {blake2b(msgspec.json.encode(arguments, order='sorted'), digest_size=8).hexdigest()}",
+        call=f"{name} {digest(msgspec.json.encode(arguments, order='sorted').decode())}",
         result=digest(without_volatile(text[:_END_CHARACTERS] + text[-_END_CHARACTERS:])),
         effect=effect,
         is_patient=is_patient,
@@ -172,6 +169,8 @@ def _seen(
 def _effect_of(command: str, context: ConversationContext) -> Effect:
     if _WAITING.search(command[:_COMMAND_CHARACTERS]):
         return "waits"
+    from kaa.builtin.command_kinds import kind_of  # lazy: only for commands
+
     return "changes" if kind_of(command, context.read_command) in ("writes", "installs") else "looks"
 
 
