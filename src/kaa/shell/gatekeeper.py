@@ -3,6 +3,7 @@
 import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from kaa.shell.approvals.rule_file import ApprovalRules
     from kaa.shell.approvals.set_aside import FileAnswers
     from kaa.shell.approvals.sparing import Keeps
-    from kaa.workspace.git import ChangedFiles
+    from kaa.workspace.git import ChangedFiles, ProjectRepository
 
 _POLICIES: Final[Mapping[str, str]] = {
     "ask": "only reads run without your approval, unless a rule allows more",
@@ -298,12 +299,18 @@ def create_gatekeeper(
         from kaa.shell.approvals.memory import Memory
         from kaa.shell.approvals.rule_file import RuleFile
         from kaa.shell.approvals.sparing import Sparing
-        from kaa.workspace.git import ProjectRepository
 
-        git = ProjectRepository(workspace)
+        @cache
+        def git() -> "ProjectRepository":
+            from kaa.workspace.git import ProjectRepository  # lazy: few commands destroy something
+
+            return ProjectRepository(workspace)
+
+        async def ignores(directories: Sequence[str]) -> bool:
+            return await git().ignores(directories)
 
         async def ask_git(untracked: bool) -> "ChangedFiles | None":
-            changed = await git.changed_files(untracked=untracked)
+            changed = await git().changed_files(untracked=untracked)
             is_top = changed is None or not changed.paths or await workspace.stat(".git") is not None
             return changed if is_top else None  # its paths begin at the top of the repository
 
@@ -320,7 +327,7 @@ def create_gatekeeper(
             sandbox=containment,
             asker=asker,
             abort=abort,
-            sparing=Sparing(ask_git, git.ignores, keeps),
+            sparing=Sparing(ask_git, ignores, keeps),
             notify=notify,
             preview=preview,
         )

@@ -15,7 +15,6 @@ _CODE = (
     "kaa.shell.approvals.gate",
     "kaa.shell.approvals.memory",
     "kaa.shell.approvals.rule_file",
-    "kaa.workspace.git",
     "kaa.workspace.sandbox.denials",
     "kaa.workspace.sandbox.watch",
 )
@@ -26,7 +25,6 @@ _MORE_CODE = (
     "kaa.hands.checkpoints.states",
     "kaa.builtin.loop_detection.watching",
     "kaa.builtin.loop_detection.repeats",
-    "kaa.builtin.acceptance",
     "kaa.builtin.command_kinds",
     "kaa.shell.checkpoints.git_settings",
     "kaa.builtin.seen_files",

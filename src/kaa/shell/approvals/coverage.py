@@ -1,15 +1,18 @@
 """What rules say to a call: allowed by all it takes, or forbidden by anything in it."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from kaa.ext.questions import JudgedPart
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import SimpleCommand
 from kaa.shell.approvals.programs import distrust
 from kaa.shell.approvals.rule_file import ApprovalRules
 from kaa.shell.approvals.rules import COMMAND_SUBJECT, Rule, RuleMatch
+
+if TYPE_CHECKING:
+    from kaa.ext.questions import JudgedPart
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -51,8 +54,10 @@ def beyond(call: JudgedCall, limits: ApprovalRules, root: str) -> str | None:
     return f"may only make calls such as {', '.join(repr(rule.text) for rule in rules)}"
 
 
-def judged_parts(call: JudgedCall, rules: Sequence[Rule]) -> tuple[JudgedPart, ...]:
+def judged_parts(call: JudgedCall, rules: Sequence[Rule]) -> "tuple[JudgedPart, ...]":
     """The simple commands of a call, each with the reason why rules do not allow it."""
+    from kaa.ext.questions import JudgedPart  # lazy: few calls are asked about
+
     commands = call.script.commands if call.script else ()
     return tuple(JudgedPart(command.text, _objection(command, rules, held=call.is_held)) for command in commands)
 

@@ -20,19 +20,6 @@ from kaa.ext.api import Risk
 from kaa.ext.asking import Asker
 from kaa.ext.context import WorkspacePermit
 from kaa.ext.escalations import OUTSIDE, WHOLE_NETWORK, Escalation
-from kaa.ext.questions import (
-    Abort,
-    AllowAlways,
-    AllowByAuto,
-    AllowForSession,
-    AllowInProject,
-    AllowOnce,
-    Approval,
-    ApprovalAnswer,
-    Deny,
-    Dismissed,
-    PutBack,
-)
 from kaa.ext.tools import RegisteredTool
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, escalations_for, is_dispensable, remove_limit
@@ -47,7 +34,6 @@ from kaa.shell.approvals.outside import Outside
 from kaa.shell.approvals.questions import QuestionTurns
 from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError
 from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch
-from kaa.shell.approvals.scripts import files_named
 from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.approvals.targets import find_target, redirected
 from kaa.shell.boundary import SandboxControl
@@ -56,6 +42,7 @@ from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
 
 if TYPE_CHECKING:
+    from kaa.ext.questions import Approval, ApprovalAnswer, Dismissed
     from kaa.shell.approvals.moved_file_questions import MovedFileQuestions
     from kaa.shell.approvals.set_aside import FileAnswers, Outcome
     from kaa.workspace.git_held import HeldFiles
@@ -256,7 +243,7 @@ class Gate:
             )
         return self._made_moved_files
 
-    async def _ask_to_write(self, call: JudgedCall, question: Approval) -> Allowed | Denied:
+    async def _ask_to_write(self, call: JudgedCall, question: "Approval") -> Allowed | Denied:
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Denied(wording.stopped())
@@ -346,6 +333,8 @@ class Gate:
         objection = held.objection or self._outside.objection(call)
         if objection is not None or held.remedy or not self._can_ask:
             return Denied(wording.held(call.to_type, explained(held), objection, held.remedy))
+        from kaa.ext.questions import Approval  # lazy: few calls are asked about
+
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Denied(wording.stopped())
@@ -399,7 +388,7 @@ class Gate:
         narrower = self._escalations_for(call.tool, blocked, shows=True)
         return objection, () if OUTSIDE in narrower or had.issuperset(narrower) else narrower
 
-    async def _ask_for(self, call: JudgedCall, question: Approval) -> Denied | None:
+    async def _ask_for(self, call: JudgedCall, question: "Approval") -> Denied | None:
         """Ask for permissions that no rule gives, and lift what the question says."""
         async with self._questions.turn() as is_stopped:
             if is_stopped:
@@ -514,7 +503,7 @@ class Gate:
             answered=self._memory.answer_to(call),
             needs=self._unmet(call),
             exposed=self._outside.exposed,
-            runs_writable=lambda judged: self._outside.runs_writable(judged, files_named),
+            runs_writable=self._outside.runs_writable,
         )
         return Denied(wording.forbidden(call, verdict.reason)) if isinstance(verdict, Denied) else verdict
 
@@ -567,6 +556,8 @@ class Gate:
                     if is_alone
                     else wording.not_together(foreseen, objection)
                 )
+            from kaa.ext.questions import Approval  # lazy, as above
+
             leaves = (call.outside or verdict.exposed) and call.risk != "outside"
             escalations = (OUTSIDE,) if leaves else tuple(need.escalation for need in verdict.needs)
             rules_count = verdict.rules_count and not (OUTSIDE in escalations and self._outside.names_files(call))
@@ -625,7 +616,7 @@ class Gate:
         outside = OUTSIDE in escalations
         rules = self._memory.rules
         is_ruled = outside or not self._can_ask  # a rule is all that is left where nobody can be asked
-        exposed = (self._outside.exposed(call) or self._outside.runs_writable(call, files_named)) if is_ruled else None
+        exposed = (self._outside.exposed(call) or self._outside.runs_writable(call)) if is_ruled else None
         # No rule and no answer for the session is offered for a program that commands can exchange afterwards.
         is_stable = exposed is None and not (self._can_ask and self._outside.names_files(call))
         offered = suggested(call, rules, self._sandbox.root, outside=True) if is_ruled and is_stable else None
@@ -634,6 +625,8 @@ class Gate:
             return Denied(wording.still_forbidden(denial[1]))
         if not self._can_ask:
             return Denied(wording.not_lifted(blocked, escalations, offered, remedy=self._remedy))
+        from kaa.ext.questions import Approval  # lazy, as above
+
         question = Approval(
             title=call.title,
             call_id=call.id,
@@ -651,9 +644,11 @@ class Gate:
         return await self._ask(call, question, rules_count=outside and is_stable)
 
     async def _ask(
-        self, call: JudgedCall, question: Approval, *, rules_count: bool, asker: Asker | None = None
+        self, call: JudgedCall, question: "Approval", *, rules_count: bool, asker: Asker | None = None
     ) -> Allowed | Denied:
         """Ask until there is an answer that can be taken. `asker`: instead of that of the calls."""
+        from kaa.ext.questions import Abort, AllowAlways, AllowForSession, AllowInProject, Deny, Dismissed  # as above
+
         outside = OUTSIDE in question.escalations
         if outside and (hooks := self._outside.hooks(call)) is not None:
             question = msgspec.structs.replace(question, warning="; ".join(filter(None, (question.warning, hooks))))
@@ -678,8 +673,19 @@ class Gate:
         return Denied(wording.refused("nobody can be asked any more"))
 
     async def _take(
-        self, answer: ApprovalAnswer | Dismissed, call: JudgedCall, *, outside: bool, rules_count: bool, auto: bool
+        self, answer: "ApprovalAnswer | Dismissed", call: JudgedCall, *, outside: bool, rules_count: bool, auto: bool
     ) -> Allowed | Denied:
+        from kaa.ext.questions import (  # lazy, as above
+            Abort,
+            AllowAlways,
+            AllowByAuto,
+            AllowForSession,
+            AllowOnce,
+            Deny,
+            Dismissed,
+            PutBack,
+        )
+
         lasting = True
         match answer:
             case AllowOnce():

@@ -5,23 +5,12 @@ The question is about the connections and not about the call, which runs already
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from kaa.ext.asking import Asker, NobodyToAskError
 from kaa.ext.escalations import Escalation
-from kaa.ext.questions import (
-    Abort,
-    AllowAlways,
-    AllowByAuto,
-    AllowForSession,
-    AllowInProject,
-    AllowOnce,
-    Approval,
-    ApprovalAnswer,
-    Deny,
-    Dismissed,
-)
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.questions import QuestionTurns
@@ -30,6 +19,9 @@ from kaa.shell.approvals.rules import HOST_SUBJECT, Rule, RuleError, parse_rule
 from kaa.workspace.network.allow_list import NetworkRule
 from kaa.workspace.network.asking import HostAnswer, HostAsker, covers
 from kaa.workspace.network.registries import ALL, as_asked, companions, hosts_of, is_registry
+
+if TYPE_CHECKING:
+    from kaa.ext.questions import Approval, ApprovalAnswer, Dismissed
 
 _HELD = "the command is running, and connects{where} after your answer unless it gives up before"
 _OTHERS = "other commands are running too, and may be those that connect"
@@ -99,6 +91,8 @@ class HostJudge:
             hosts: rules, as the user writes them.
             reasons: why this is asked.
         """
+        from kaa.ext.questions import Approval  # lazy: few hosts are asked about
+
         wanted = [NetworkRule.parse(host) for host in hosts]
         if (ruled := self._ruled(wanted)) is not None:  # answered meanwhile
             return ruled
@@ -119,6 +113,8 @@ class HostJudge:
         self, call: JudgedCall, host: str, addresses: Sequence[str], reasons: Sequence[str]
     ) -> HostAnswer:
         """Whether the commands of a call may connect to private addresses of a host. No rule answers that with yes."""
+        from kaa.ext.questions import Approval  # lazy, as above
+
         question = Approval(
             title=call.title,
             call_id=call.id,
@@ -140,7 +136,9 @@ class HostJudge:
             return "no"
         return "session" if all(covers(_hosts(rules.allow), host) for host in hosts) else None
 
-    async def _until_answered(self, question: Approval, hosts: Sequence[NetworkRule]) -> HostAnswer:
+    async def _until_answered(self, question: "Approval", hosts: Sequence[NetworkRule]) -> HostAnswer:
+        from kaa.ext.questions import AllowAlways, AllowForSession  # lazy, as above
+
         while (asker := self._asker()) is not None:
             try:
                 answer = await asker.ask(question)
@@ -155,7 +153,20 @@ class HostJudge:
                 )
         return "no"
 
-    async def _take(self, answer: ApprovalAnswer | Dismissed, call_id: str, hosts: Sequence[NetworkRule]) -> HostAnswer:
+    async def _take(
+        self, answer: "ApprovalAnswer | Dismissed", call_id: str, hosts: Sequence[NetworkRule]
+    ) -> HostAnswer:
+        from kaa.ext.questions import (  # lazy, as above
+            Abort,
+            AllowAlways,
+            AllowByAuto,
+            AllowForSession,
+            AllowInProject,
+            AllowOnce,
+            Deny,
+            Dismissed,
+        )
+
         match answer:
             case AllowOnce():
                 return "call"

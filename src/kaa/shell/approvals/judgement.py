@@ -11,18 +11,20 @@ Deny rules come before all of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from kaa.ext.escalations import OUTSIDE
-from kaa.ext.questions import JudgedPart
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
 from kaa.shell.approvals.foresight import Need
 from kaa.shell.approvals.rule_file import ApprovalRules
 from kaa.shell.approvals.rules import Rule, RuleMatch
 from kaa.shell.settings import ApprovalPolicy
+
+if TYPE_CHECKING:
+    from kaa.ext.questions import JudgedPart
 
 
 class Allowed(msgspec.Struct, frozen=True):
@@ -68,7 +70,7 @@ class Doubtful(msgspec.Struct, frozen=True):
 
     reasons: tuple[str, ...]
     warning: str | None = None
-    parts: tuple[JudgedPart, ...] = ()
+    parts: "tuple[JudgedPart, ...]" = ()
     suggestion: str | None = None
     needs: tuple[Need, ...] = ()
     rules_count: bool = True

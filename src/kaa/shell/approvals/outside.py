@@ -1,7 +1,7 @@
 """What a command would meet outside the sandbox, and do there: judged before somebody is asked to let it leave."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -10,8 +10,6 @@ from kaa.host.shims import is_shim
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.foresight import removed_worktree
-from kaa.shell.approvals.grammar import Words
-from kaa.shell.approvals.scripts import files_described, files_named
 from kaa.shell.boundary import SandboxControl
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.protocol import Links, Start
@@ -35,7 +33,7 @@ class Outside:
             return None
         if any(one.kind == "process" for one in blocked):
             return "it would reach other processes of this machine"
-        exposed = self.exposed(call) or self.runs_writable(call, files_named, files_described)
+        exposed = self.exposed(call) or self.runs_writable(call, is_to_leave=True)
         if exposed is None and (variable := self._sandbox.exposed_setting()) is not None:
             exposed = wording.exposed_setting(variable)
         if exposed is None and (script := self._loads_of_project(call)) is not None:
@@ -102,13 +100,16 @@ class Outside:
                 return wording.exposed(name, found)
         return None
 
-    def runs_writable(self, call: JudgedCall, *searches: Callable[[Words], Iterator[str]]) -> str | None:
+    def runs_writable(self, call: JudgedCall, *, is_to_leave: bool = False) -> str | None:
         """Which file that a command runs commands can write, in a sentence; None if none.
 
         Args:
             call: the command.
-            searches: find the files that a program runs.
+            is_to_leave: nothing allows it to leave the sandbox yet, so that files count that describe what it does.
         """
+        from kaa.shell.approvals.scripts import files_described, files_named  # lazy: few calls have to leave
+
+        searches = (files_named, files_described) if is_to_leave else (files_named,)
         commands = call.reach.commands if call.reach and self._sandbox.mode != "full-access" else ()
         files = ((words[0] or "", file) for search in searches for words in commands for file in search(words))
         return next((wording.runs_writable(name, path) for name, file in files if (path := self._writable(file))), None)

@@ -3,7 +3,7 @@
 import glob
 import posixpath
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
@@ -11,10 +11,12 @@ from kaa.builtin.amounts import counted
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.losses import Loss
 from kaa.workspace.checkpoints.contract import Kept
-from kaa.workspace.git import ChangedFiles
+
+if TYPE_CHECKING:
+    from kaa.workspace.git import ChangedFiles
 
 # Files with changes that are not committed, if asked for with those that git does not track; None: not known.
-AskGit: TypeAlias = Callable[[bool], Awaitable[ChangedFiles | None]]
+AskGit: TypeAlias = Callable[[bool], "Awaitable[ChangedFiles | None]"]
 # Whether git ignores all of some directories, and tracks nothing in them.
 Ignores: TypeAlias = Callable[[Sequence[str]], Awaitable[bool]]
 
