@@ -76,7 +76,6 @@ class ActiveTools:
         }
 
     def hidden(self, name: str) -> tuple[RegisteredTool, Scope]:
-        """See `Registry.hidden_tool`."""
         return self._registry.hidden_tool(name)
 
     def activate(self, name: str, agent: Agent) -> None:

@@ -140,7 +140,6 @@ class AgentRoster:
             self._note(ENDED, AgentEnded(agent_id, live.reason, round(live.seconds, 1), ledger.used))
 
     def list(self) -> Sequence[AgentStatus]:
-        """See `AgentControl`."""
         nodes = self._store.tree.nodes
         for node in itertools.islice(nodes, self._noted, None):
             entry = read_entry(self._store, node) if node.type == "custom" else None
@@ -150,15 +149,12 @@ class AgentRoster:
         return [self._status(one.begun[0], one.ended) for one in self._notes.agents.values()]
 
     def steer(self, agent_id: str, text: str) -> None:
-        """See `AgentControl`."""
         self._working(agent_id).agent.steer(user_message(text))
 
     def stop(self, agent_id: str) -> None:
-        """See `AgentControl`."""
         self._working(agent_id).agent.abort()
 
     def transcript(self, agent_id: str) -> str:
-        """See `AgentControl`."""
         from kaa.session.export.markdown import write_markdown  # lazy, both: few want to see it
         from kaa.session.export.selection import ExportSelection
         from kaa.session.export.source import SnapshotFile
@@ -178,7 +174,6 @@ class AgentRoster:
         return out.getvalue().decode("utf-8", "replace")
 
     def entries(self, agent_id: str) -> Transcript:
-        """See `AgentControl`."""
         from kaa.session.reopened import ReopenedSession  # lazy: few want to see it
 
         path = self._path(agent_id)

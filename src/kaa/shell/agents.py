@@ -127,11 +127,9 @@ class _Refusing:
 
     @property
     def can_ask(self) -> bool:
-        """See `Asker`."""
         return self._asker.can_ask
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
-        """See `Asker`."""
         if not self.can_ask or (isinstance(question, Approval) and question.stepping):
             return await self._asker.ask(question)
         refusal: object = Deny(_UNASKED) if isinstance(question, Approval) else Dismissed()
@@ -176,7 +174,6 @@ class AgentRuns:
         self._callers: dict[str, _Guard] = {}
 
     async def run(self, task: AgentTask) -> AgentResult:
-        """See `AgentRunner`."""
         if not task.name.strip() or not task.name.isprintable() or len(task.name) > _MAX_NAME_CHARACTERS:
             raise AgentError(
                 f"The agent was not run: {task.name[:_MAX_NAME_CHARACTERS]!a} is no name for it. Use one line of at"
@@ -220,7 +217,6 @@ class AgentRuns:
 
     @asynccontextmanager
     async def in_worktree(self, name: str) -> AsyncIterator[tuple[Workspace, "AgentRuns"]]:
-        """See `AgentRunner`."""
         from kaa.shell.worktrees.isolation import isolated  # lazy, as above
 
         origin = self._origin
@@ -228,13 +224,11 @@ class AgentRuns:
             yield place.workspace, self._like(workspace=place.workspace)
 
     def pooled(self, budget: Budget) -> "AgentRuns":
-        """See `AgentRunner`."""
         ledger = self._ledger(budget)
         ledger.start_clock()
         return self._like(ledger=ledger.child)
 
     async def call(self, task: ToolTask) -> ToolResult:
-        """See `AgentRunner`."""
         self._check_depth(task.name, "A tool or hook that calls a tool is called for that call, too.")
         author = f"{EXTENSION_CALLER}{task.extension}" if task.extension else OWN_CALLER
         call = ToolCall(secrets.token_hex(8), task.name, task.arguments)

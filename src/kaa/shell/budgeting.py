@@ -102,7 +102,7 @@ class Budgeting:
             self.set_limit("session", measure, session.limit(measure))
 
     async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
-        """See `Allowance`. Also tells, once, when most of a limit is used.
+        """Tell the user, once, when most of a limit is used.
 
         Whoever is there is asked about the price of another `model` in any case: nobody was when it was chosen.
         """
@@ -116,7 +116,6 @@ class Budgeting:
 
     @asynccontextmanager
     async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
-        """See `Allowance`."""
         asker = self._asker if ask else NOBODY
         await self._admit_price(request.model, asker)
         await self._admit_more(asker)
@@ -128,7 +127,6 @@ class Budgeting:
             yield affordable
 
     def charge(self, usage: Usage, model: Model) -> None:
-        """See `Allowance`."""
         self._purse.charge(usage, model)
 
     @property
@@ -137,11 +135,9 @@ class Budgeting:
         return self._run if self._is_running else self._session
 
     def seconds_left(self) -> float | None:
-        """See `Allowance`."""
         return self._run.seconds_left()
 
     def cut_off(self) -> str | None:
-        """See `Allowance`."""
         return self._run.cut_off()
 
     async def _admit_more(self, asker: Asker) -> None:

@@ -96,19 +96,16 @@ class Contained:
         return await self._workspace.stat(path)
 
     async def held_from(self, written: "Written") -> "HeldFiles | None":
-        """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy: few commands check something out
 
         return await HeldFilesOfGit(self._workspace, self._executed, self._workspace.home).written(written)
 
     async def held_of(self, taken: "Taken") -> "HeldFiles | None":
-        """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
 
         return await HeldFilesOfGit(self._workspace, self._executed, self._workspace.home).taken(taken)
 
     async def can_remove_worktree(self, path: str) -> bool:
-        """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
 
         # Without mounts, commands may write what git keeps of all of them.
@@ -121,13 +118,11 @@ class Contained:
         return [path for path in paths if is_below(path, (self.root,))]
 
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
-        """See `SandboxControl`."""
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
 
         return await HeldFilesOfGit(self._workspace).left_behind(contents)
 
     async def save_copy(self, path: str, content: bytes, mode: int) -> str:
-        """See `SandboxControl`."""
         return await self._workspace.sandbox.save_copy(path, content, mode)
 
     @property
@@ -140,7 +135,6 @@ class Contained:
         await self._workspace.sandbox.status()
 
     def permits(self, escalation: Escalation) -> bool:
-        """See `SandboxControl`."""
         sandbox = self._workspace.sandbox
         if not sandbox.confined:
             return True
@@ -171,7 +165,6 @@ class Contained:
         return self._workspace.sandbox.options
 
     def objection(self, escalation: Escalation) -> str | None:
-        """See `SandboxControl`."""
         match escalation.kind:
             case "directory":
                 return self._workspace.sandbox.objection(SandboxChange(writable=(escalation.what,)))
@@ -185,17 +178,14 @@ class Contained:
         await self._workspace.change(change)
 
     def asking(self, asker: "HostAsker", hosts: Sequence[str]) -> Workspace | None:
-        """See `SandboxControl`."""
         isolated = self._workspace.sandbox.policy.network == "isolated"
         return self._workspace.asking(asker, hosts) if isolated else None
 
     @property
     def tells_hosts_apart(self) -> bool:
-        """See `SandboxControl`."""
         return self._workspace.sandbox.tells_hosts_apart
 
     def allow_network(self) -> None:
-        """See `SandboxControl`."""
         self._workspace.sandbox.network.choose("on")
 
     def allow_host(self, host: str) -> None:
@@ -206,7 +196,6 @@ class Contained:
             raise PermissionError(str(error)) from error
 
     async def admit(self, service: str) -> None:
-        """See `SandboxControl`."""
         try:
             await self.ports.admit(service)
         except CommandError as error:
@@ -224,15 +213,12 @@ class Contained:
         return self._workspace.watched(links, start, seen)
 
     def exposed_program(self, name: str) -> str | None:
-        """See `SandboxControl`."""
         return self._workspace.exposed_program(name)
 
     def starts_module_here(self, name: str) -> str | None:
-        """See `SandboxControl`."""
         return self._workspace.starts_module_here(name)
 
     def exposed_setting(self) -> str | None:
-        """See `SandboxControl`."""
         return self._workspace.exposed_setting()
 
     def unattended(self, links: Links = "followed", start: Start = "project") -> Workspace:

@@ -16,7 +16,7 @@ _MOST_HITS = 50
 
 
 class OtherSessions:
-    """See `kaa.ext.navigation.SessionList`.
+    """Implements `kaa.ext.navigation.SessionList`.
 
     Args:
         home: the user's folder.

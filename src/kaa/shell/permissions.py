@@ -66,7 +66,7 @@ def _resumed(done: Sequence[str], chosen: SessionPermissions) -> Iterator[str]:
 
 
 class ConversationPermissions:
-    """See `kaa.ext.choices.SessionApprovals`. All calls must come from the conversation's event loop.
+    """Implements `kaa.ext.choices.SessionApprovals`. All calls must come from the conversation's event loop.
 
     Args:
         gate: stands between the model and the tools.

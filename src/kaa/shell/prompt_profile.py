@@ -41,11 +41,9 @@ class BriefTool:
 
     @property
     def sequential(self) -> bool:
-        """See `Tool`."""
         return self._tool.sequential
 
     async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
-        """See `Tool`."""
         return await self._tool.run(arguments, run)
 
 

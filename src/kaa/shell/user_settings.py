@@ -20,7 +20,7 @@ from kaa.shell.settings_file import SettingsFile
 
 
 class UserSettings:
-    """See `kaa.ext.choices.SessionSettings`.
+    """Implements `kaa.ext.choices.SessionSettings`.
 
     Args:
         file: the user's settings.json.
@@ -65,20 +65,10 @@ class UserSettings:
         return (*of_terminal, *map(self._placed, others))
 
     def check(self, key: str, text: str) -> None:
-        """See `kaa.ext.choices.SessionSettings.check`.
-
-        Raises:
-            CommandError: there is no such setting, or it cannot have this value.
-        """
         self._setting(key)
         _value(key, text, self._problem)
 
     async def set(self, key: str, text: str, scope: SettingScope = "global") -> str:
-        """See `kaa.ext.choices.SessionSettings.set`.
-
-        Raises:
-            CommandError: there is no such setting, it cannot have this value, or the file cannot be changed.
-        """
         setting = self._setting(key)
         if scope == "project" and scope not in setting.scopes:
             raise CommandError(f"{key} cannot be set for one project: only approvals, the sandbox and extensions can")

@@ -39,7 +39,6 @@ class ProcessTable:
         self._watchers: list[Callable[[BackgroundProcess], None]] = []
 
     def watch(self, changed: Callable[[BackgroundProcess], None]) -> Callable[[], None]:
-        """See `BackgroundProcesses.watch`."""
         self._watchers.append(changed)
         return lambda: self._watchers.remove(changed)
 
@@ -74,21 +73,17 @@ class ProcessTable:
         return any(not process.task.done() for process in self._processes.values())
 
     def list(self) -> tuple[BackgroundProcess, ...]:
-        """See `BackgroundProcesses.list`."""
         return tuple(process.info for process in self._processes.values())
 
     def output(self, process_id: int, position: int = 0) -> BackgroundOutput:
-        """See `BackgroundProcesses.output`."""
         return self._process(process_id).output(position)
 
     async def wait(self, process_id: int, seconds: float) -> BackgroundProcess:
-        """See `BackgroundProcesses.wait`."""
         process = self._process(process_id)
         await asyncio.wait({process.task}, timeout=seconds)
         return process.info
 
     async def stop(self, process_id: int) -> BackgroundProcess:
-        """See `BackgroundProcesses.stop`."""
         process = self._process(process_id)
         process.task.cancel()
         await asyncio.wait({process.task})

@@ -47,7 +47,7 @@ class _Running(NamedTuple):
 async def run_closed(
     script: str, *, root: str, home: str, environment: Mapping[str, str], sandbox: SandboxOptions, unconfined: bool
 ) -> AsyncIterator[_Running]:
-    """See `kaa.workspace.protocol.ClosedPrograms`.
+    """Run a script without access to the project, as `kaa.workspace.protocol.ClosedPrograms` describes.
 
     Args:
         script: its file.

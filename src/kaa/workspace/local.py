@@ -191,7 +191,7 @@ class LocalWorkspace:
     def narrowed(
         self, *, writable: Sequence[str] | None = None, hosts: Sequence[str] | None = None
     ) -> "LocalWorkspace":
-        """See `Workspace.narrowed`. It has hands of its own, as each policy has."""
+        """It has hands of its own, as each policy has."""
         from kaa.workspace.sandbox.narrowing import Beside, narrowed_sandbox  # lazy: few conversations run agents
 
         own = Beside(
@@ -385,7 +385,6 @@ class LocalWorkspace:
         return exposed_setting(self._own_environment, host_programs(self._own_environment))
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
-        """See `Workspace.read`."""
         frame = await self._reading(
             path, {**self._naming, "op": "read", "path": path, "offset": offset, "length": length}
         )
@@ -393,13 +392,11 @@ class LocalWorkspace:
         return FileContent(frame.body, reply.size, reply.digest)
 
     async def read_named(self, path: str, max_bytes: int) -> NamedFile:
-        """See `NamedFiles.read_named`."""
         from kaa.workspace.named_files import read_named  # lazy: most messages name no file
 
         return await read_named(self, self._absolute(path), max_bytes, self._untrusted())
 
     async def list_named(self, path: str) -> list[DirEntry]:
-        """See `NamedFiles.list_named`."""
         from kaa.workspace.named_files import list_named  # lazy: most runs complete no path
 
         return await list_named(self, self._absolute(path), self._untrusted())
@@ -413,7 +410,6 @@ class LocalWorkspace:
         return [*map(os.path.realpath, (*self.sandbox.policy.writes, *self._places.written)), "/proc"]
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
-        """See `Workspace.read_lines`."""
         limits = {"start": start, "max_lines": max_lines, "max_bytes": max_bytes}
         frame = await self._reading(path, {**self._naming, "op": "read_lines", "path": path, **limits})
         reply = parse(frame.header, _LinesReply)
@@ -422,7 +418,6 @@ class LocalWorkspace:
         )
 
     async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
-        """See `Workspace.read_existing`."""
         frame = await self._files.call(
             self._root, {**self._naming, "op": "read_existing", "paths": list(paths), "max_bytes": max_bytes}
         )
@@ -435,7 +430,6 @@ class LocalWorkspace:
         return found
 
     async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
-        """See `Workspace.write`."""
         attributes: dict[str, object] = {"executable": True} if executable else {}
         if self._parser.cache_info().currsize:
             self._parser().written(self._absolute(path), data)
@@ -447,35 +441,28 @@ class LocalWorkspace:
         return msgspec.structs.replace(info, outside=outside[0]) if outside else info
 
     async def put_back(self, path: str, data: bytes, expected: Expected, mode: int) -> None:
-        """See `MovedFiles`."""
         await self._writing(path, data, expected, {"mode": mode}, "user")
 
     async def discard(self, copy: str, expected: FileDigest, top: str) -> None:
-        """See `MovedFiles`."""
         await self._files.call(copy, {"op": "discard", "path": copy, "digest": expected.value, "top": top})
 
     async def stat(self, path: str) -> FileInfo | None:
-        """See `Workspace.stat`."""
         frame = await self._reading(path, {"op": "stat", "path": path})
         return parse(frame.header, _InfoReply).info
 
     async def list(self, path: str) -> list[DirEntry]:
-        """See `Workspace.list`."""
         frame = await self._reading(path, {**self._naming, "op": "list", "path": path})
         records = frame.body.split(b"\0")[:-1]
         return [DirEntry(record[1:].decode("utf-8", "replace"), KINDS.get(record[:1], "other")) for record in records]
 
     async def search(self, query: SearchQuery) -> SearchResult:
-        """See `Workspace.search`."""
         info = await self._existing(query.path)
         return await self._ripgrep.search(query, info)
 
     async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
-        """See `Workspace.find`."""
         return await self._ripgrep.find(pattern, path, limit)
 
     async def list_files(self, limit: int = 200_000) -> FindResult:
-        """See `Workspace.list_files`."""
         return await self._ripgrep.files(limit)
 
     async def run(
@@ -484,7 +471,7 @@ class LocalWorkspace:
         on_output: OnOutput | None = None,
         kind: Literal["command", "background"] = "command",
     ) -> CommandResult:
-        """See `Workspace.run`. `kind`: `background` for what `run_in_background` starts."""
+        """`kind`: `background` for what `run_in_background` starts."""
         output = OutputCollector(
             command.tail_bytes,
             logs=self._logs() if command.spill else None,
@@ -544,16 +531,13 @@ class LocalWorkspace:
         )
 
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
-        """See `Workspace.run_in_background`."""
         return self._processes.start(command, self._run_in_background)
 
     @property
     def processes(self) -> ProcessTable:
-        """See `Workspace.processes`."""
         return self._processes
 
     async def keep(self, output: str | bytes, suffix: str = ".log") -> str | None:
-        """See `Workspace.keep`."""
         data = output if isinstance(output, bytes) else output.encode(errors="replace")
         return await asyncio.to_thread(self._keep, data, suffix)
 
@@ -566,7 +550,6 @@ class LocalWorkspace:
     def checkpoints(
         self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
     ) -> Checkpoints:
-        """See `Workspace.checkpoints`."""
         from kaa.workspace.checkpoints.local import LocalCheckpoints  # lazy: a chat without tools needs none
         from kaa.workspace.protected_files import ProtectedFiles
 
@@ -613,13 +596,11 @@ class LocalWorkspace:
         )
 
     def piped_program(self, command: CommandRequest) -> AbstractAsyncContextManager[PipedProgram]:
-        """See `PipedPrograms`."""
         from kaa.workspace.piped_program import run_piped  # lazy: few conversations have use for it
 
         return run_piped(command, self.attach)
 
     async def run_fed(self, command: CommandRequest, streams: FedStreams) -> FedResult:
-        """See `FedCommands`."""
         from kaa.workspace.fed_command import run_fed  # lazy: few conversations have hooks
 
         policy, refused_before = self.sandbox.policy, self.sandbox.network.mark()
@@ -630,15 +611,12 @@ class LocalWorkspace:
         return FedResult(code, output, errors, ended.timed_out, (*hosts, *told))
 
     def expect_parsing(self, language: str, path: str, before: bytes | None) -> None:
-        """See `Parsing`."""
         self._parser().expect(language, self._absolute(path), before)
 
     async def parse(self, language: str, before: bytes | None, after: bytes) -> "Parsed | None":
-        """See `Parsing`."""
         return await self._parser().parse(language, before, after)
 
     def closed_program(self, script: str) -> AbstractAsyncContextManager[PipedProgram]:
-        """See `ClosedPrograms`."""
         from kaa.workspace.closed_program import run_closed  # lazy: few conversations have use for it
 
         return run_closed(
@@ -651,7 +629,6 @@ class LocalWorkspace:
         )
 
     async def let_go(self) -> None:
-        """See `Workspace.let_go`."""
         await self.sandbox.show()
 
     async def close(self) -> None:

@@ -95,13 +95,12 @@ class MemoryWorkspace:
 
     @property
     def is_narrowed(self) -> bool:
-        """See `Workspace`."""
         return self._writable is not None
 
     def narrowed(
         self, *, writable: Sequence[str] | None = None, hosts: Sequence[str] | None = None
     ) -> "MemoryWorkspace":
-        """See `Workspace.narrowed`. Only the tools for files are held back; there is no network."""
+        """Only the tools for files are held back; there is no network."""
         allowed = (self._root,) if self._writable is None else self._writable
         chosen = allowed if writable is None else tuple(map(self._absolute, writable))
         if wider := [*(path for path in chosen if path not in allowed), *(hosts or ())]:
@@ -126,7 +125,6 @@ class MemoryWorkspace:
         self._directories -= {name for name in self._directories if name == target or name.startswith(target + "/")}
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
-        """See `Workspace.read`."""
         _refuse_negative(path, offset, length or 0)
         data = self._file(path).data
         piece = data[offset:] if length is None else data[offset : offset + length]
@@ -134,16 +132,13 @@ class MemoryWorkspace:
         return FileContent(piece, len(data), new_digest(data).hexdigest() if whole else None)
 
     async def read_named(self, path: str, max_bytes: int) -> NamedFile:
-        """See `NamedFiles.read_named`."""
         content = await self.read(path, 0, max_bytes)
         return NamedFile(self._absolute(path), content.data, content.size)
 
     async def list_named(self, path: str) -> list[DirEntry]:
-        """See `NamedFiles.list_named`."""
         return await self.list(path)
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
-        """See `Workspace.read_lines`."""
         _refuse_negative(path, start, max_lines, max_bytes)
         data = self._file(path).data
         position = 0
@@ -158,12 +153,10 @@ class MemoryWorkspace:
         return LineSlice(lines.data, lines.lines, lines.total_lines, len(data), lines.end_of_file, lines.first_line_cut)
 
     async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
-        """See `Workspace.read_existing`."""
         found = {path: self._files.get(self._absolute(path)) for path in paths}
         return {path: file.data[:max_bytes] for path, file in found.items() if file is not None}
 
     async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
-        """See `Workspace.write`."""
         target = self._absolute(path)
         if target in self._directories:
             raise _os_error(errno.EISDIR, path)
@@ -182,13 +175,11 @@ class MemoryWorkspace:
         return self._info(target)
 
     async def put_back(self, path: str, data: bytes, expected: Expected, mode: int) -> None:
-        """See `MovedFiles`."""
         await self.write(path, data, expected)
         target = self._absolute(path)
         self._files[target] = msgspec.structs.replace(self._files[target], mode=mode)
 
     async def discard(self, copy: str, expected: FileDigest, top: str) -> None:
-        """See `MovedFiles`."""
         if new_digest(self._file(copy).data).hexdigest() != expected.value:
             raise ContentChangedError(errno.ESTALE, "The file was changed", copy)
         del self._files[copy]
@@ -196,14 +187,12 @@ class MemoryWorkspace:
         self._directories -= {one for one in directories if not any(path.startswith(f"{one}/") for path in self._files)}
 
     async def stat(self, path: str) -> FileInfo | None:
-        """See `Workspace.stat`."""
         target = self._absolute(path)
         if target not in self._files and target not in self._directories:
             return None
         return self._info(target)
 
     async def list(self, path: str) -> list[DirEntry]:
-        """See `Workspace.list`."""
         directory = self._directory(path)
         entries = [DirEntry(posixpath.basename(name), "file") for name in self._files if _parent(name) == directory]
         entries += [
@@ -214,7 +203,6 @@ class MemoryWorkspace:
         return entries
 
     async def search(self, query: SearchQuery) -> SearchResult:
-        """See `Workspace.search`."""
         pattern = _compile(query)
         negated = query.glob is not None and query.glob.startswith("!")
         glob = compile_glob(query.glob.removeprefix("!")) if query.glob is not None else None
@@ -237,18 +225,16 @@ class MemoryWorkspace:
         return SearchResult(tuple(found), matches)
 
     async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
-        """See `Workspace.find`."""
         glob = compile_glob(pattern)
         self._directory(path)
         paths = [name for name, _ in self._files_below(path) if glob.matches(name)]
         return FindResult(tuple(paths[:limit]), limit_reached=len(paths) > limit)
 
     async def list_files(self, limit: int = 200_000) -> FindResult:
-        """See `Workspace.list_files`."""
         return await self.find("*", limit=limit)
 
     async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
-        """See `Workspace.run`. `on_output` gets the scripted `tail`."""
+        """`on_output` gets the scripted `tail`."""
         self._directory(command.cwd)
         if self._handler is None:
             message = f"{command.argv[0]}: command not found\n".encode()
@@ -261,16 +247,13 @@ class MemoryWorkspace:
         return result
 
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
-        """See `Workspace.run_in_background`."""
         return self._processes.start(command, self.run)
 
     @property
     def processes(self) -> ProcessTable:
-        """See `Workspace.processes`."""
         return self._processes
 
     async def keep(self, output: str | bytes, suffix: str = ".log") -> str | None:
-        """See `Workspace.keep`."""
         path = f"/output/{len(self._files)}{suffix}"
         self._store(path, output if isinstance(output, bytes) else output.encode(errors="replace"), _FILE_MODE)
         return path
@@ -278,7 +261,7 @@ class MemoryWorkspace:
     def checkpoints(
         self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
     ) -> MemoryCheckpoints:
-        """See `Workspace.checkpoints`. They are kept as long as this workspace, whatever the folder."""
+        """They are kept as long as this workspace, whatever the folder."""
         return MemoryCheckpoints(self._kept, self._snapshot, self._put_back)
 
     async def let_go(self) -> None:

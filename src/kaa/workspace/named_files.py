@@ -55,7 +55,7 @@ def own_path(path: str, untrusted: Sequence[str]) -> str | None:
 
 
 async def read_named(workspace: "LocalWorkspace", path: str, max_bytes: int, untrusted: Sequence[str]) -> NamedFile:
-    """See `NamedFiles.read_named`.
+    """Read a file that the user named, without the hands if it is the user's own.
 
     Args:
         workspace: reads what is left to the hands.
@@ -90,7 +90,7 @@ async def read_named(workspace: "LocalWorkspace", path: str, max_bytes: int, unt
 
 
 async def list_named(workspace: "LocalWorkspace", path: str, untrusted: Sequence[str]) -> list[DirEntry]:
-    """See `NamedFiles.list_named`. Arguments as for `read_named`.
+    """List a directory; arguments as for `read_named`.
 
     Raises:
         OSError: it cannot be listed.

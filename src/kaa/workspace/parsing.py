@@ -87,7 +87,7 @@ class Parser:
         self._begun: dict[_Texts, asyncio.Task[Parsed | None]] = {}
 
     def expect(self, language: str, path: str, before: bytes | None) -> None:
-        """See `Parsing.expect_parsing`. `path` is absolute."""
+        """`path` is absolute."""
         self._requests.expect()
         self._expected[path] = language, before
         while len(self._expected) > _MOST_EXPECTED:
@@ -104,7 +104,6 @@ class Parser:
             self._begun.pop(next(iter(self._begun))).cancel()
 
     async def parse(self, language: str, before: bytes | None, after: bytes) -> Parsed | None:
-        """See `Parsing.parse`."""
         begun = self._begun.pop((language, before, after), None)
         return await (begun or self._parsed(language, before, after))
 

@@ -111,17 +111,14 @@ class PermittedWorkspace:
         raise self._beyond("Narrowing", self.root)
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
-        """See `Workspace.read`."""
         async with self._approved(path, "Reading") as real:
             return await self._unconfined.read(real, offset, length)
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
-        """See `Workspace.read_lines`."""
         async with self._approved(path, "Reading") as real:
             return await self._unconfined.read_lines(real, start, max_lines, max_bytes)
 
     async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
-        """See `Workspace.read_existing`."""
         found: dict[str, bytes] = {}
         for path in paths:
             async with self._approved(path, "Reading") as real:
@@ -130,7 +127,6 @@ class PermittedWorkspace:
         return found
 
     async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
-        """See `Workspace.write`."""
         if not self._target.writes:
             raise self._beyond("Writing", path)
         async with self._approved(path, "Writing") as real:
@@ -141,17 +137,14 @@ class PermittedWorkspace:
         return await self._unconfined.stat(self._target.real_path) if path == self._target.path else None
 
     async def list(self, path: str) -> list[DirEntry]:
-        """See `Workspace.list`."""
         async with self._approved(path, "Listing") as real:
             return await self._unconfined.list(real)
 
     async def search(self, query: SearchQuery) -> SearchResult:
-        """See `Workspace.search`."""
         async with self._approved(query.path, "Searching") as real:
             return await self._unconfined.search(msgspec.structs.replace(query, path=real))
 
     async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
-        """See `Workspace.find`."""
         async with self._approved(path, "Searching") as real:
             return await self._unconfined.find(pattern, real, limit)
 
@@ -169,11 +162,10 @@ class PermittedWorkspace:
 
     @property
     def processes(self) -> BackgroundProcesses:
-        """See `Workspace.processes`; the same as inside the sandbox."""
+        """The same as inside the sandbox."""
         return self._unconfined.processes
 
     async def keep(self, output: str | bytes, suffix: str = ".log") -> str | None:
-        """See `Workspace.keep`."""
         return await self._unconfined.keep(output, suffix)
 
     def checkpoints(

@@ -20,9 +20,7 @@ class Attach(Protocol):
 
     def __call__(
         self, command: CommandRequest, streams: OwnStreams, given: Callable[[], None]
-    ) -> Coroutine[None, None, CommandResult]:
-        """See above."""
-        ...
+    ) -> Coroutine[None, None, CommandResult]: ...
 
 
 class _Running(NamedTuple):
@@ -50,7 +48,6 @@ class _Running(NamedTuple):
 
 @asynccontextmanager
 async def run_piped(command: CommandRequest, attach: Attach) -> AsyncIterator[_Running]:
-    """See `kaa.workspace.protocol.PipedPrograms`. `attach`: runs it."""
     with ExitStack() as closing:
         ours, theirs = socket.socketpair()
         given = closing.enter_context(ExitStack())

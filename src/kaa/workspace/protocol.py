@@ -349,14 +349,10 @@ class PipedProgram(Protocol):
     """
 
     @property
-    def reader(self) -> "StreamReader":
-        """See above."""
-        ...
+    def reader(self) -> "StreamReader": ...
 
     @property
-    def writer(self) -> "StreamWriter":
-        """See above."""
-        ...
+    def writer(self) -> "StreamWriter": ...
 
     async def ending(self) -> str:
         """Wait for its end, and say how it ended, in words that follow a colon."""

@@ -32,7 +32,6 @@ class PluginDirectory:
         self._root = os.path.realpath(root)
 
     def read(self, path: str) -> bytes | None:
-        """See `Listing`."""
         place = os.path.realpath(os.path.join(self._root, path))
         if not self._has(place):
             return None
@@ -42,7 +41,6 @@ class PluginDirectory:
             return None
 
     def files(self, folder: str) -> list[str]:
-        """See `Listing`."""
         found: list[str] = []
         for path in self._below(folder, ()):
             found.append(path)
@@ -81,10 +79,8 @@ class Within:
         self._only = only
 
     def read(self, path: str) -> bytes | None:
-        """See `Listing`."""
         return self._listing.read(self._prefix + path) if self._only is None or path in self._only else None
 
     def files(self, folder: str) -> list[str]:
-        """See `Listing`."""
         found = (path.removeprefix(self._prefix) for path in self._listing.files((self._prefix + folder).strip("/")))
         return [path for path in found if self._only is None or path in self._only]

@@ -66,12 +66,10 @@ class ExtensionControl:
         self._settings = settings
 
     def listed(self) -> tuple[ExtensionReport, ...]:
-        """See `kaa.ext.reports.SessionExtensions`."""
         found = self._extensions.known(self._settings(), self._project)
         return tuple(report_on(one, self._extensions, self._prompt_tokens) for one in found)
 
     async def enable(self, name: str) -> str:
-        """See `kaa.ext.reports.SessionExtensions`."""
         extension = self._found(name).extension
         try:
             self._extensions.switch(extension, on=True)
@@ -84,7 +82,6 @@ class ExtensionControl:
         return f"extension {extension} is enabled until kaa ends"
 
     async def disable(self, name: str) -> str:
-        """See `kaa.ext.reports.SessionExtensions`."""
         extension = self._found(name).extension
         self._extensions.switch(extension, on=False)
         self._registry.use(await self._extensions.load(self._settings(), self._project))

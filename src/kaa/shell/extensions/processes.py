@@ -72,7 +72,7 @@ _WE_WRITE = (True, False, False, True, False)
 
 
 class ExtensionPipes:
-    """See `kaa.ext.process.host.ExtensionProcess`. The log names the hosts that its permissions excluded."""
+    """Implements `kaa.ext.process.host.ExtensionProcess`. The log names the hosts that its permissions excluded."""
 
     def __init__(
         self,
@@ -92,7 +92,6 @@ class ExtensionPipes:
         self.messages_out = messages_out
 
     async def wait(self) -> int:
-        """See `ExtensionProcess`."""
         ending = await self._program.wait()
         if blocked := self._program.blocked_hosts():
             LOG.warning("an extension process was kept from %s", ", ".join(one.what for one in blocked))
@@ -142,7 +141,7 @@ _DECLINED = "Extension {} is not started: you did not permit what it asks for. `
 
 
 class ExtensionProcesses:
-    """See `kaa.ext.process.host.ProcessHost`.
+    """Implements `kaa.ext.process.host.ProcessHost`.
 
     Args:
         home: has the records, the keys and the data of extensions.
@@ -186,11 +185,9 @@ class ExtensionProcesses:
         self._lives: set[asyncio.Task[None]] = set()
 
     def report(self, text: str) -> None:
-        """See `ProcessHost`."""
         self._report(text)
 
     def keep(self, life: asyncio.Task[None]) -> None:
-        """See `ProcessHost`."""
         self._lives.add(life)
         life.add_done_callback(self._lives.discard)
 
@@ -200,11 +197,10 @@ class ExtensionProcesses:
             await asyncio.wait(self._lives)
 
     def granted(self, extension: Applicant) -> Permissions | None:
-        """See `ProcessHost`."""
         return self._permissions.of(extension)
 
     async def permit(self, manifest: Manifest, asker: Asker) -> Permissions:
-        """See `ProcessHost`. Several conversations ask once."""
+        """Several conversations ask once."""
         async with self._asking:
             if (granted := self.granted(manifest)) is not None:
                 return granted
@@ -224,14 +220,13 @@ class ExtensionProcesses:
             return requested
 
     def note_code(self, manifest: Manifest) -> None:
-        """See `ProcessHost`."""
         known = [self.project]  # where commands of this run cannot write an extension: it is mounted read-only
         with suppress(SettingsError):  # the start says it
             known += self._sandbox().writable
         self._code[manifest.folder] = UnwrittenCode((manifest.folder,), self._environ, known, toolchains=True)
 
     def data_folder(self, manifest: Manifest) -> str:
-        """See `ProcessHost`. Default files that the manifest names are copied if they do not exist."""
+        """Default files that the manifest names are copied if they do not exist."""
         folder = self._home.extension_data / manifest.extension.key
         try:
             folder.mkdir(0o700, parents=True, exist_ok=True)
@@ -242,7 +237,6 @@ class ExtensionProcesses:
         return str(folder)
 
     async def start(self, manifest: Manifest, permissions: Permissions) -> ExtensionProcess:
-        """See `ProcessHost`."""
         real, code = _resolved(manifest), self._code[manifest.folder]
         self._refuse_written(manifest, code)
         in_place = CodeInPlace(code)
@@ -291,7 +285,6 @@ class ExtensionProcesses:
         return started
 
     async def key(self, name: str) -> str | None:
-        """See `ProcessHost`."""
         return await self._keys.key(name)
 
     def _refuse_written(self, manifest: Manifest, code: UnwrittenCode) -> None:

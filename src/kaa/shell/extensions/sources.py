@@ -54,7 +54,6 @@ class GitSource(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """As above."""
         return f"{self.url}#{self.folder}"
 
     @property
@@ -83,7 +82,6 @@ class IndexSource(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """As above."""
         return self.newest.requirement
 
 

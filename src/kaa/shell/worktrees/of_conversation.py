@@ -16,7 +16,7 @@ from kaa.workspace.protocol import CommandRequest, Workspace
 
 
 class ConversationWorktrees:
-    """See `kaa.ext.session_services.SessionWorktrees`.
+    """Implements `kaa.ext.session_services.SessionWorktrees`.
 
     Args:
         workspace: of the conversation.
@@ -31,11 +31,9 @@ class ConversationWorktrees:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """See `SessionWorktrees`."""
         return tuple(worktree.name for worktree in self._all.registry.all())
 
     async def obstacle(self) -> str:
-        """See `SessionWorktrees`."""
         containment = contain(self._workspace)
         try:
             await containment.settle()
@@ -49,7 +47,6 @@ class ConversationWorktrees:
         return "" if found.exit_code == 0 else "git is not installed"
 
     async def changes(self, name: str) -> WorktreeChanges:
-        """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
             standing = await worktrees.standing(worktree)
         rows = [line.split("\t", 2) for line in standing.files]
@@ -58,24 +55,20 @@ class ConversationWorktrees:
         return WorktreeChanges(len(rows), added, removed, standing.left_out)
 
     async def diff(self, name: str, shown: WorktreeMerge | None = None) -> str:
-        """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
             if shown is not None:
                 return readable(await worktrees.merge_diff(worktree, _shown(shown)))
             return readable(await worktrees.difference(worktree))
 
     async def preview(self, name: str) -> WorktreeMerge:
-        """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
             return _told(await worktrees.foresee(worktree))
 
     async def merge(self, name: str, shown: WorktreeMerge | None = None) -> WorktreeMerge:
-        """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
             return _told(await worktrees.merge(worktree, None if shown is None else _shown(shown)))
 
     async def drop(self, name: str) -> None:
-        """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
             await worktrees.drop(worktree, force=True)
 

@@ -106,11 +106,9 @@ class LocalCheckpoints:
         self._signs: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """See `Checkpoints.begin`."""
         self._lookout.begin()
 
     async def ready(self, path: str | None = None, *, call: str = "") -> None:
-        """See `Checkpoints.ready`."""
         name = None
         if path is not None:
             answer = await (await self._lookout.link()).ask({"op": "note", "path": path})
@@ -130,7 +128,6 @@ class LocalCheckpoints:
             self._record.begin(call, name)
 
     async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
-        """See `Checkpoints.keeps`."""
         link = await self._lookout.looked()
         # Beside calls that run, what changed since they began counts as theirs: nobody would restore it.
         beside = not self._record.is_idle
@@ -138,7 +135,6 @@ class LocalCheckpoints:
         return parse((await link.ask(request)).header, Kept)
 
     async def ended(self, call: str, *, in_background: bool = False) -> None:
-        """See `Checkpoints.ended`."""
         async with self._turn:
             is_last = self._record.end(call)
             # Nobody waits for the first look here: what changes until then is taken for the calls' doing.
@@ -149,7 +145,6 @@ class LocalCheckpoints:
             self._record.in_background = in_background
 
     async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
-        """See `Checkpoints.collect`."""
         async with self._turn:
             if not self._is_open:
                 return None
@@ -173,7 +168,6 @@ class LocalCheckpoints:
         return change_set
 
     async def interrupted(self) -> ChangeSet | None:
-        """See `Checkpoints.interrupted`."""
         store = await self._store()
         looks = self._lookout.has_begun and not self._lookout.is_declined
         if not looks and await asyncio.to_thread(store.killed_turn, self._session_id) is None:
@@ -189,11 +183,9 @@ class LocalCheckpoints:
         return found
 
     async def change_set(self, change_set_id: str) -> ChangeSet:
-        """See `Checkpoints.change_set`."""
         return await asyncio.to_thread((await self._store()).load, change_set_id)
 
     async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> RestorePlan:
-        """See `Checkpoints.preview`."""
         way = await self._way(undo, redo)
         if not way.paths:
             return RestorePlan()
@@ -207,7 +199,6 @@ class LocalCheckpoints:
         return plan.leaving_out(refused, _NEEDS_PERMISSION).leaving_out(others, _PROTECTED)
 
     async def restore(self, plan: RestorePlan, progress: Progress | None = None) -> RestoreResult:
-        """See `Checkpoints.restore`."""
         if not plan.moves:
             return RestoreResult(kept=plan.conflicts)
         link = await self._lookout.looked()
@@ -280,7 +271,6 @@ class LocalCheckpoints:
         leave_out: Sequence[str] = (),
         moves: Sequence[FileMove] = (),
     ) -> ChangeSet | None:
-        """See `Checkpoints.merge`."""
         changes = (await self._way(undo, redo)).changes(frozenset(leave_out), moves)
         if not changes:
             return None
@@ -289,7 +279,6 @@ class LocalCheckpoints:
         return merged
 
     async def differences(self, change_sets: Sequence[str]) -> Sequence[FileDifference]:
-        """See `Checkpoints.differences`."""
         way = await self._way((), change_sets)
         if not way.paths:
             return ()
@@ -297,7 +286,6 @@ class LocalCheckpoints:
         return await asyncio.to_thread(way.differences, now, (await self._store()).content)
 
     async def close(self) -> None:
-        """See `Checkpoints.close`."""
         self._stop_signs()
         await self._lookout.close()
         if self._opening is not None:

@@ -52,7 +52,7 @@ class MemoryCheckpoints:
         """Looking takes no time here."""
 
     async def ready(self, path: str | None = None, *, call: str = "") -> None:
-        """See `Checkpoints.ready`. `path` is taken as it is called in the project."""
+        """`path` is taken as it is called in the project."""
         rows = self._changes()
         if self._is_open:
             self._record.add(rows)
@@ -64,14 +64,12 @@ class MemoryCheckpoints:
         return Kept(True)
 
     async def ended(self, call: str, *, in_background: bool = False) -> None:
-        """See `Checkpoints.ended`."""
         if self._record.end(call):
             self._record.add(self._changes())
             self._record.close()
         self._record.in_background = in_background
 
     async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
-        """See `Checkpoints.collect`."""
         if not self._is_open:
             return None
         self._record.add(self._changes())
@@ -84,19 +82,16 @@ class MemoryCheckpoints:
         """What is killed here leaves nothing behind."""
 
     async def change_set(self, change_set_id: str) -> ChangeSet:
-        """See `Checkpoints.change_set`."""
         try:
             return self._kept.sets[change_set_id]
         except KeyError:
             raise MissingCheckpointError("what files were then is no longer kept") from None
 
     async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> RestorePlan:
-        """See `Checkpoints.preview`."""
         way, now = await self._way(undo, redo), self._look()
         return way.plan({path: _state(now, path) for path in way.paths}, self._content)
 
     async def restore(self, plan: RestorePlan, progress: Callable[[int, int], None] | None = None) -> RestoreResult:
-        """See `Checkpoints.restore`."""
         files = {step.path for step in plan.steps}
         kept = {conflict.path: conflict for conflict in plan.conflicts}
         for move in chain.from_iterable(in_order(plan.moves)):
@@ -118,11 +113,9 @@ class MemoryCheckpoints:
         leave_out: Sequence[str] = (),
         moves: Sequence[FileMove] = (),
     ) -> ChangeSet | None:
-        """See `Checkpoints.merge`."""
         return self._keep((await self._way(undo, redo)).changes(frozenset(leave_out), moves))
 
     async def differences(self, change_sets: Sequence[str]) -> Sequence[FileDifference]:
-        """See `Checkpoints.differences`."""
         way, now = await self._way((), change_sets), self._look()
         return way.differences({path: _state(now, path) for path in way.paths}, self._content)
 

@@ -50,7 +50,6 @@ class SystemInternet:
         self._lookups = asyncio.Semaphore(_MAX_LOOKUPS)
 
     async def resolve(self, host: str) -> Sequence[str]:
-        """See `Internet`."""
         await self._lookups.acquire()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Sequence[str]] = loop.create_future()
@@ -78,7 +77,6 @@ class SystemInternet:
         return await answer
 
     async def connect(self, address: str, port: int) -> socket.socket:
-        """See `Internet`."""
         sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)

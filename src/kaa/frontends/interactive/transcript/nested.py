@@ -79,10 +79,8 @@ class _Indented:
         return [f"{self._prefix}{line}" for line in self._block.render(max(1, width - self._cells))]
 
     def freeze(self, lines: int) -> None:
-        """As the block's."""
         self._block.freeze(lines)
 
     @property
     def settled(self) -> int:
-        """As the block's."""
         return self._block.settled
