@@ -228,7 +228,6 @@ class SkillFile(msgspec.Struct, frozen=True):
     """A skill, and where it is.
 
     Attributes:
-        skill: the skill.
         path: of its file, absolute.
         folder: with the files that belong to it, absolute.
         is_of_project: whether the project brought it; otherwise it is the user's.

@@ -45,7 +45,6 @@ def run_subcommand(
     Args:
         name: of the command, such as `ext`.
         description: of the command, for its help.
-        subcommands: by name.
         failures: errors whose message says what went wrong, besides `SettingsError` and `MistakeError`.
         arguments: those after the command's name.
         directory: in which kaa was started, absolute.

@@ -28,7 +28,6 @@ def exposed_setting(environ: Mapping[str, str], programs: HostPrograms) -> str |
     """The variable that has a client of the network obey or run what commands can write, if there is one.
 
     Args:
-        environ: the user's variables.
         programs: know what commands can write.
     """
     return next((name for name, value in environ.items() if _is_exposed(name, value, environ, programs)), None)

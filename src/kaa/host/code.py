@@ -73,9 +73,6 @@ def leave_out_projects(environ: Mapping[str, str]) -> None:
     """Load no module from projects in which commands could write, to which an editable install leads.
 
     Early: modules of the standard library try names that nobody has, such as `msvcrt`.
-
-    Args:
-        environ: the user's variables.
     """
     needed = _needed()
     others = [path for path in sys.path if os.path.isabs(path) and not needed(os.path.realpath(path))]

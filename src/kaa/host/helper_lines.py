@@ -37,7 +37,6 @@ def named_path(line: str, environ: Mapping[str, str], base: str, is_written: Cal
     """What a line names plainly and commands of the model can write; None if nothing.
 
     Args:
-        line: the line.
         environ: the variables that it gets.
         base: the directory that it runs in.
         is_written: whether commands can write a real path.
@@ -56,12 +55,7 @@ def named_path(line: str, environ: Mapping[str, str], base: str, is_written: Cal
 
 
 def why_not_run(path: str, environ: Mapping[str, str]) -> str:
-    """Say why a line that names a path is not run, and what to do.
-
-    Args:
-        path: the path.
-        environ: the user's variables.
-    """
+    """Say why a line that names a path is not run, and what to do."""
     if has_other_name(path) and not is_below(path, writable_places(environ)):
         return f"which is a hard link, so commands in the sandbox may have written it: {how_to_part(path)}"
     way = way_back(path, environ) or "move it out of projects"
@@ -86,7 +80,6 @@ def says_all(line: str, environ: Mapping[str, str], base: str, places: Sequence[
     """Whether a line names all that it executes plainly: it is one program, and goes to none of some places.
 
     Args:
-        line: the line.
         environ: the variables that it gets.
         base: the directory that it runs in.
         places: directories that commands of the model can write.
@@ -105,7 +98,6 @@ def plain_words(line: str, environ: Mapping[str, str]) -> list[str]:
     """The words of a line that says all, with its variables filled in; paths in the home begin with that.
 
     Args:
-        line: the line.
         environ: the variables that it gets.
     """
     filled = _PLAIN_VARIABLE.sub(lambda found: environ.get(found[1] or found[2], found[0]), line)

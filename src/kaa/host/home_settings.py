@@ -55,7 +55,6 @@ def led_into_projects(environ: Mapping[str, str], is_safe: Callable[[str], bool]
     """Return the files that commands can write, each with the variable, and its value, that switches it off.
 
     Args:
-        environ: the user's variables.
         is_safe: whether commands can write neither an absolute path nor what leads to it.
     """
     home = environ.get("HOME") or os.path.expanduser("~")

@@ -55,7 +55,6 @@ def known_projects(environ: Mapping[str, str], project: str, *, added: bool = Fa
     """The projects where they were, but for those that have the whole home in them: kaa warns when it starts there.
 
     Args:
-        environ: the user's variables.
         project: where kaa runs now.
         added: directories that were added to a project count, too. What is there may be a toolchain of the user's.
     """
@@ -66,7 +65,6 @@ def in_known_project(path: str, environ: Mapping[str, str], project: str, *, add
     """The innermost of the projects that an absolute path is in, also of those that were renamed; None for none.
 
     Args:
-        path: the path.
         environ: as for `known_projects`.
         project: likewise.
         added: likewise.
@@ -79,7 +77,6 @@ def way_back(path: str, environ: Mapping[str, str]) -> str:
 
     Args:
         path: absolute, without symlinks.
-        environ: the user's variables.
 
     Returns:
         An independent clause; empty for what is in a project or in no such directory.

@@ -93,11 +93,7 @@ def note_written(file: str, content: bytes) -> None:
 
 
 def all_unseen(environ: Mapping[str, str]) -> list[Unseen]:
-    """All such files.
-
-    Args:
-        environ: the user's variables.
-    """
+    """All such files."""
     folder = os.path.dirname(list_of_projects(environ, environ.get("HOME") or os.path.expanduser("~")))
     found: list[Unseen] = []
     for file in (os.path.join(folder, name) for name in NAMES):

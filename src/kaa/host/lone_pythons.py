@@ -33,7 +33,6 @@ def imports_from_projects(python: str, environ: Mapping[str, str]) -> bool:
 
     Args:
         python: its absolute path.
-        environ: the user's variables.
     """
     now, key = int(time.monotonic()), _key(environ)
     return any(_is_led_into_projects(one, key, now) for one in _environments(python, environ))
@@ -44,7 +43,6 @@ def without_packages(python: str, environ: Mapping[str, str]) -> str | None:
 
     Args:
         python: its absolute path.
-        environ: the user's variables.
 
     Raises:
         OSError: kaa's own folder cannot be written.
@@ -69,7 +67,6 @@ def without_projects(program: str, environ: Mapping[str, str]) -> ProgramStart:
 
     Args:
         program: its absolute path. Others than a Python stay as they are.
-        environ: the user's variables.
 
     Raises:
         OSError: kaa's own folder cannot be written.
@@ -91,9 +88,6 @@ def without_projects(program: str, environ: Mapping[str, str]) -> ProgramStart:
 
 def folders_without_packages(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Folders for the begin of PATH: with them, each name of a Python means the same one without packages.
-
-    Args:
-        environ: the user's variables.
 
     Raises:
         OSError: kaa's own folder cannot be written.

@@ -28,7 +28,6 @@ def trail(path: str, link_at: Callable[[str], str | None] = link_at) -> Iterator
     All are real paths but for their last part: whoever can write the directory of one decides where the path leads.
 
     Args:
-        path: the path.
         link_at: says where a link leads; one that remembers it is faster for paths with common beginnings.
     """
     pending = _parts(path)

@@ -71,7 +71,6 @@ class HostPrograms:
     """Programs outside everything that sandboxed commands can write.
 
     Args:
-        environ: the user's variables.
         writable: directories that commands can write, whether they exist or not.
         projects: in which commands could write in other runs.
 
@@ -239,7 +238,6 @@ class _Outside(NamedTuple):
         """Whether commands can write neither an absolute path nor what leads to it, and it leads to no shim.
 
         Args:
-            path: the path.
             link_at: as for `trail`.
         """
         if not os.path.isabs(path):

@@ -28,7 +28,6 @@ def folders_of_environment(environment: str, environ: Mapping[str, str] = os.env
 
     Args:
         environment: its folder.
-        environ: the user's variables.
     """
     for packages in packages_of(environment):
         yield from sorted(set(filter(None, (_folder(path, environ) for path in _led_to(packages)))))

@@ -96,7 +96,6 @@ def lock(descriptor: int, how: int) -> bool:
     """Lock an open file as flock(2) does. Returns False if its file system has no locks.
 
     Args:
-        descriptor: of the file.
         how: `fcntl.LOCK_SH` or `fcntl.LOCK_EX`, and `fcntl.LOCK_NB` to not wait.
 
     Raises:

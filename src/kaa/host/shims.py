@@ -25,7 +25,6 @@ def leads_to_shim(path: str, places: Sequence[str]) -> bool:
     """The same by the places alone.
 
     Args:
-        path: the path.
         places: that it leads through, as `trail` finds them.
     """
     if not places:

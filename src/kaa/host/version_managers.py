@@ -28,7 +28,6 @@ def executed_by_shims(entry: str, environ: Mapping[str, str], is_safe: Callable[
 
     Args:
         entry: the directory.
-        environ: the user's variables.
         is_safe: whether commands of the model can write neither a path nor what leads to it, and it leads to no shim.
     """
     folder = os.path.realpath(entry)

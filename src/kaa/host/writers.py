@@ -40,8 +40,6 @@ def writer_of(path: str, environ: Mapping[str, str], project: str = "") -> str |
     A directory that was added and is searched for programs has the user's toolchain: those must be found.
 
     Args:
-        path: the path.
-        environ: the user's variables.
         project: where kaa runs now.
     """
     known = in_known_project(path, environ, project)
@@ -80,7 +78,6 @@ def why_not_the_users(path: str, environ: Mapping[str, str], writable: Sequence[
 
     Args:
         path: absolute.
-        environ: the user's variables.
         writable: directories that commands can write, as far as nobody has noted that: real paths.
     """
     places = tuple(trail(path))
@@ -98,7 +95,6 @@ def why_not_executed(name: str, path: str, environ: Mapping[str, str], writable:
     Args:
         name: as it is called, perhaps a path.
         path: where it is, absolute.
-        environ: the user's variables.
         writable: as for `why_not_the_users`.
     """
     if is_shim(path):
@@ -119,7 +115,6 @@ def writers_around(path: str, environ: Mapping[str, str], *, toolchains: bool) -
 
     Args:
         path: absolute.
-        environ: the user's variables.
         toolchains: whether a directory counts that was added in an earlier run and is searched for programs.
     """
     now, own = written(), _own_folders(environ)

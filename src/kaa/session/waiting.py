@@ -110,7 +110,6 @@ def recover_waiting(
     Nothing may be at work in the session yet.
 
     Args:
-        store: the session.
         notify: told, in a sentence, what becomes of the messages of the person.
         somebody_looks: whether they come back into an editor.
         was_handed_over: whether another process left them for this one: it takes them, and nothing is to be told.

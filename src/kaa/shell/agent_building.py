@@ -60,8 +60,6 @@ class AgentSpec(msgspec.Struct, frozen=True):
     Attributes:
         models: which model answers.
         tools: those it may call, and the system prompt.
-        store: its session.
-        recorder: writes into the session.
         messages: what the session gives the model.
         config: how it behaves.
         run_budget: what each run may use.
@@ -150,7 +148,6 @@ def nested_instructions(
 
     Args:
         spec: what the agent is made of.
-        workspace: the project.
         messages: gives what the agent has.
         notify: told, in a sentence, what is not used.
     """

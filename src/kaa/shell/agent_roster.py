@@ -64,13 +64,7 @@ class _Live:
 
 
 class AgentRoster:
-    """See `kaa.ext.agents.AgentControl`, which this is.
-
-    Args:
-        store: the session of the conversation.
-        recorder: writes into it.
-        cwd: the project's directory.
-    """
+    """See `kaa.ext.agents.AgentControl`, which this is."""
 
     def __init__(self, store: SessionStore, recorder: SessionRecorder, cwd: str) -> None:
         self._store = store

@@ -66,11 +66,8 @@ class AgentOrigin(msgspec.Struct, frozen=True):
         asker: asks the person, in the name of the conversation.
         registry: its extensions.
         spec: what its own agent is made of.
-        built: its own agent.
         gate: what approves its calls.
         checkpoints: keep what calls change.
-        home: the user's folder.
-        environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing.
         settings: gives those in force.
     """
@@ -140,16 +137,12 @@ class AgentRuns:
     """Runs agents for the tool calls of a conversation, or of an agent in it (`kaa.ext.agents.AgentRunner`).
 
     Args:
-        origin: the conversation.
         workspace: that of the calls; agents get this one or a narrower one.
         ledger: gives what a new agent pays from.
         emit: gets the events of agents, each with the agent's id.
         depth: how many agents it is within.
         caller: the agent whose calls these are; None for the conversation's own.
         held: what the calls are held to.
-
-    Attributes:
-        control: the agents of the conversation.
     """
 
     def __init__(

@@ -87,7 +87,6 @@ class SandboxControl(Confines, Protocol):
         """Keep the content of a file for some days in kaa's home, where calls cannot write.
 
         Args:
-            path: of the file.
             content: all of it.
             mode: its permission bits.
 

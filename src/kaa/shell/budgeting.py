@@ -49,7 +49,6 @@ class Budgeting:
         run: what each run may use.
         session: what the session may use.
         used: by earlier runs of the session.
-        asker: asks the person.
     """
 
     def __init__(

@@ -67,7 +67,6 @@ class CacheWatch:
 
     Args:
         agent: whose requests and replies are watched.
-        recorder: writes into the session.
         kept_seconds: how long servers keep prompts; None where nobody asked them to, so that nothing is missed.
         earlier: gives the misses that the session has.
         clock: the time, in Unix milliseconds.

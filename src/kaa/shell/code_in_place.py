@@ -24,7 +24,6 @@ class UnwrittenCode:
 
     Args:
         places: files and folders of code: absolute paths, also behind links.
-        environ: the user's variables.
         known: directories that commands can write already, as far as nobody has noted that.
         toolchains: whether commands count as able to write a directory that was added in an earlier run and is searched
             for programs.

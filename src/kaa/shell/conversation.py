@@ -87,7 +87,6 @@ class SessionToOpen(msgspec.Struct, frozen=True):
     """A slash command leads to another session, which the frontend opens.
 
     Attributes:
-        choice: the session.
         text: what was done, to be shown.
         draft: to be put into an editor, if there is one.
     """
@@ -117,7 +116,6 @@ class Conversation:
 
     Attributes:
         models: which model answers, and how hard it thinks: to show, and to switch.
-        workspace: the project.
         approvals: which tool calls need the person's approval, and what they may change.
         containment: what holds the tools back; to show it, and to switch the network.
         accounting: where tokens and money went, in detail.
@@ -128,8 +126,6 @@ class Conversation:
         unasked: starts runs for extensions; None as long as nothing does.
         acting: gives what carries out what extensions do.
         conversation_id: tells the conversations of one process apart.
-        session_id: the session's id.
-        asker: asks the person.
     """
 
     def __init__(

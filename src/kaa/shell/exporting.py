@@ -41,10 +41,8 @@ class Exporting:
     """Exports the session of a conversation, and imports into its library.
 
     Args:
-        store: the session.
         cwd: the project's directory; relative paths of the user's begin there.
         environ: the user's environment.
-        home: the user's folder.
         session_dir: one folder for the sessions of all projects, None where each project has its own.
     """
 
@@ -129,7 +127,6 @@ def import_file(name: str, cwd: str, home: Home, session_dir: Path | None) -> "I
     Args:
         name: of the file, as the user wrote it.
         cwd: where relative paths begin, and what the session is about if its own directory does not exist.
-        home: the user's folder.
         session_dir: one folder for the sessions of all projects, None where each project has its own.
 
     Raises:

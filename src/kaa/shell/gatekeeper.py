@@ -263,10 +263,8 @@ def create_gatekeeper(
         policy: who is asked before what; None takes that of the settings, or the default.
         chosen: what the settings say.
         tool_of: the registered tool of a name, at the moment.
-        workspace: the project.
         containment: the walls around tools.
         home: keeps what the user allowed for good.
-        asker: asks the person.
         abort: stops the agent.
         keeps: what `/undo` would restore of some files.
         notify: tells the user what runs without a question because it can be undone.

@@ -73,13 +73,11 @@ class HostedConversation:
 
     Args:
         id: what the host calls it.
-        conversation: the conversation.
         reason: why it was opened.
         view: lets go of what it shares with other conversations.
 
     Attributes:
         id: tells conversations of one process apart.
-        conversation: the conversation.
         work: what it is asked to do.
         is_open: whether it can be asked; not any more from when `Host.end` begins.
     """
@@ -116,15 +114,8 @@ class Host:
 
     Args:
         options: what holds for all of them.
-        home: the user's folder.
-        environ: the user's environment variables.
         notify: told of what is worth knowing and does not stop us.
-        asker: asks the person.
         display: shows what extensions want to be seen; without it, they are told that nothing can be shown.
-
-    Attributes:
-        home: the user's folder.
-        workspaces: the projects.
     """
 
     def __init__(
@@ -264,7 +255,6 @@ class Host:
         """Stop what is under way in a conversation and close it; nothing if it is closed already.
 
         Args:
-            hosted: the conversation.
             reason: why, for the hooks of extensions for the end.
 
         Raises:

@@ -24,7 +24,6 @@ class Jobs:
 
     Args:
         agent: learns of ends.
-        store: the session.
         recorder: notes them in the session.
         context: of the conversation, whose tools start processes.
         notify: tells the user.

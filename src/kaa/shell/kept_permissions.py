@@ -31,7 +31,6 @@ class KeptPermissions:
 
     Args:
         folder: of all sessions' files; created when needed.
-        session_id: the session's.
         directory: the project; choices for another one do not hold.
     """
 

@@ -48,7 +48,6 @@ class LiveSession(msgspec.Struct, frozen=True):
     """A session that a kaa has open.
 
     Attributes:
-        pid: of that kaa.
         path: of the session's file.
         state: whether its agent works.
         doing: its last call, in a line; empty while it is idle.

@@ -85,7 +85,6 @@ class KnownExtension(NamedTuple):
     """An extension that the user has.
 
     Attributes:
-        extension: which one.
         source: where kaa knows it from.
         is_enabled: whether it is to be loaded.
         is_required: kaa opens no conversation without it.
@@ -122,9 +121,6 @@ class LoadedExtensions:
         protected: whether commands cannot change an extension, and could not before. No other one is executed.
         process_host: gives what extension processes are started by.
         asker: asks the person about extensions that commands could write in a project.
-
-    Attributes:
-        loaded: all of them.
     """
 
     def __init__(
@@ -424,7 +420,6 @@ class LoadedExtensions:
         """Load an extension again. One that fails to load, or is not protected, stays as it was.
 
         Args:
-            name: which one.
             names: the extensions of the conversation.
             asks: whether the person may be asked about it.
 

@@ -69,7 +69,6 @@ def start_logging(environ: Mapping[str, str], home: Home, notify: Notify) -> Not
     """Write a log if the user wants one. The file stays open until the process ends.
 
     Args:
-        environ: the user's environment variables.
         home: the user's folder, which has secrets to keep out of the log.
         notify: told why nothing is logged.
 

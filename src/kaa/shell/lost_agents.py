@@ -30,7 +30,6 @@ def tell_of_lost_agents(store: FileStore, *, is_copy: bool) -> None:
     call has its id. Nothing may be at work yet.
 
     Args:
-        store: the session.
         is_copy: it was made a moment ago from another one, for which agents may still work.
     """
     notes, told = AgentNotes(), set[str]()

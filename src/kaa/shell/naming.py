@@ -44,8 +44,6 @@ class Naming:
 
     Args:
         agent: everybody hears of a new name through it.
-        store: the session.
-        recorder: writes into it.
         summarizer: asks the model for a name.
         auto: tells whether the model is asked, once, when a run has ended and there is no name.
     """

@@ -130,8 +130,6 @@ class Navigation:
 
     Args:
         agent: goes on from there.
-        store: the session.
-        recorder: writes into it.
         files: takes the project's files along.
         summarizer: sums up what is left, when that is wanted.
         allow: raises NavigationBlockedError where an extension objects.

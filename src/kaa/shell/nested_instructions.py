@@ -28,7 +28,6 @@ class NestedInstructions:
     """Those of one conversation or agent.
 
     Args:
-        workspace: the project.
         files: gives the files that the model gets, with their rules.
         messages: gives the conversation so far.
         notify: told, in a sentence, what is not used.

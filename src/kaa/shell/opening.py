@@ -86,13 +86,9 @@ class Surroundings(msgspec.Struct, frozen=True):
     """Where a conversation takes place.
 
     Attributes:
-        id: of the conversation.
         workspace: the project, as this conversation sees it; stays the caller's to close.
-        home: the user's folder.
-        environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing and does not stop us.
         report: gets failures of extensions that do not stop us.
-        asker: asks the person.
         display: shows what extensions want to be seen.
         extensions: those of the process.
         models: those of the process.

@@ -19,8 +19,6 @@ class OtherSessions:
     """Implements `kaa.ext.navigation.SessionList`.
 
     Args:
-        home: the user's folder.
-        cwd: the project's directory.
         session_dir: one folder for the sessions of all projects, None where each project has its own.
     """
 

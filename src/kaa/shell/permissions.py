@@ -71,7 +71,6 @@ class ConversationPermissions:
     Args:
         gate: stands between the model and the tools.
         containment: holds the tools back.
-        workspace: the project.
         kept: gives the place where the user's choices are kept; None where the session is not kept.
 
     Attributes:

@@ -26,13 +26,10 @@ class ProjectTrust:
     """What one conversation uses of its project's files.
 
     Args:
-        workspace: the project.
-        home: the user's folder.
         chosen: what the options say about trust.
         context: whether instructions are used.
         agents: other agents whose instructions of the user are used, too.
         decisions: those of the process about the project.
-        asker: asks the person.
         notify: told what is not used, and why.
     """
 

@@ -142,7 +142,6 @@ def start_workspace(
         directory: absolute.
         flags: what was chosen for it.
         home: has the user's settings.
-        environ: the user's environment variables.
         hands: started already; None starts them.
 
     Raises:

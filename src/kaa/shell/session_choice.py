@@ -29,9 +29,7 @@ def open_session(
     """Find, begin or copy the session that was chosen, and take hold of it.
 
     Args:
-        choice: the user's.
         cwd: the project's directory, absolute.
-        home: the user's folder.
         folder: where the sessions of all projects are; None where each project has a folder of its own.
         environ: the user's environment, which may say where pi's sessions are.
 

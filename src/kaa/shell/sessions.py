@@ -39,7 +39,6 @@ class Sessions:
     """The sessions of kaa and of pi.
 
     Args:
-        home: the user's folder.
         cwd: the directory that is `here`, absolute.
         session_dir: one folder for the sessions of all projects (`--session-dir`, or the setting); None where each
             project has its own.

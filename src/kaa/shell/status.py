@@ -13,7 +13,6 @@ class Status(msgspec.Struct, frozen=True):
     Attributes:
         session_path: None when the session is not kept.
         session_name: what the user called it, None if nothing.
-        cwd: the project's directory.
         mode: what tools may do without a question, in a word (`ConversationPermissions.policy`).
         jobs: how many background processes run.
         beside: how many works go on beside the run, such as agents in the background.

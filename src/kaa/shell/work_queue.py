@@ -91,7 +91,6 @@ class WorkQueue:
         """Give a message to the model: now, or, while it works, as soon as possible.
 
         Args:
-            message: of the user's.
             follow_up: while it works, give it the message when it would stop.
         """
         conversation = self._conversation

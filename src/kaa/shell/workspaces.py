@@ -17,7 +17,6 @@ class Workspaces:
 
     Args:
         home: has the user's settings of the sandbox.
-        environ: the user's environment variables.
         extensions: files and folders that this process loads; commands cannot change them in any project.
     """
 

@@ -50,10 +50,8 @@ async def run_closed(
     """Run a script without access to the project, as `kaa.workspace.protocol.ClosedPrograms` describes.
 
     Args:
-        script: its file.
         root: of the project that it does not see.
         home: of the user, which it does not see either.
-        environment: the user's variables.
         sandbox: of the project's commands: what is hidden there is hidden here.
         unconfined: the user does without a sandbox.
 

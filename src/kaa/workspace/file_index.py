@@ -30,11 +30,7 @@ class FileListing(msgspec.Struct, frozen=True):
 
 
 class FileIndex:
-    """The files and directories of a project that are not ignored. All calls must come from one event loop.
-
-    Args:
-        workspace: the project.
-    """
+    """The files and directories of a project that are not ignored. All calls must come from one event loop."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -102,11 +102,7 @@ class ChangedFiles(msgspec.Struct, frozen=True):
 
 
 class ProjectRepository:
-    """The repository that a project is in, or is not.
-
-    Args:
-        workspace: the project.
-    """
+    """The repository that a project is in, or is not."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

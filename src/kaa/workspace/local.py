@@ -564,7 +564,6 @@ class LocalWorkspace:
 
         Args:
             command: what concerns its output has no effect.
-            streams: its streams.
             given: called when it has them: the caller needs them no more.
 
         Raises:

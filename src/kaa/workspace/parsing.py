@@ -47,7 +47,6 @@ class Parsing(Protocol):
 
         Args:
             language: as for `parse`, which gives the answer.
-            path: the file.
             before: what is in it; None for a new one.
         """
         ...
@@ -58,7 +57,6 @@ class Parsing(Protocol):
         Args:
             language: `bash`, `json`, `python`, `toml` or `yaml`.
             before: what it was; None for a new one.
-            after: what it is.
 
         Raises:
             OSError: no process can be started.

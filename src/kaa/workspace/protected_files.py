@@ -49,7 +49,6 @@ class PermittedWrites:
             workspace: reads the file.
             path: absolute, without links.
             content: what is written.
-            owner: whose it is.
         """
         try:
             await self._inspect()

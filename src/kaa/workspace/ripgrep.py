@@ -77,7 +77,6 @@ class Ripgrep:
         """Search file contents.
 
         Args:
-            query: what for.
             where: the file or directory that `query.path` names.
         """
         if "\0" in query.pattern:

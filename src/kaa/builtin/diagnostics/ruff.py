@@ -39,7 +39,6 @@ async def ruff_problems(edit: EditedFile, workspace: Workspace, confined: Callab
     """The errors that an edit made; none where the project does not use ruff, or there is none.
 
     Args:
-        edit: the file.
         confined: gives the project as programs of its own see it, which may change nothing.
     """
     if os.path.splitext(edit.path)[1] not in (".py", ".pyi") or not await _is_used(workspace):

@@ -58,7 +58,6 @@ async def syntax_problems(edit: EditedFile, workspace: Workspace, confined: Call
     """The syntax errors that an edit made; none where no process can be run.
 
     Args:
-        edit: the file.
         confined: gives the project as programs of its own see it, which may change nothing.
     """
     language = language_of(edit)

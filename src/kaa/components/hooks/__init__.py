@@ -39,7 +39,6 @@ class HookDefinition(msgspec.Struct, frozen=True):
         event: when it runs.
         named_event: what the dialect calls the event.
         dialect: whose semantics it has.
-        handler: what it is.
         source: the file that defines it.
         of_project: whether the project, or a plugin, brought that file; otherwise it is the user's.
         matcher: which calls, sources or triggers it is for; see `kaa.components.hooks.matching`.

@@ -47,7 +47,6 @@ def matches(hook: HookDefinition, subjects: Sequence[str]) -> bool:
     """Whether a hook is for something.
 
     Args:
-        hook: the hook.
         subjects: the names of the tool, of which one suffices, or the source, trigger or kind of the event.
     """
     if hook.event in _UNMATCHED or _is_all(hook.matcher):

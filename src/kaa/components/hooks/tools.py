@@ -97,7 +97,6 @@ def own_arguments(
 
     Args:
         name: of kaa's tool.
-        arguments: as they are.
         update: the whole new input, in the words of the dialect.
         dialect: whose words these are.
         root: the project's directory.

@@ -39,7 +39,6 @@ def agent_plugin(folder: Collector, fields: Mapping[str, Json]) -> Plugin:
     """A plugin by the specification.
 
     Args:
-        folder: its files.
         fields: of its plugin.json.
 
     Raises:

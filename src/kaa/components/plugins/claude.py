@@ -65,7 +65,6 @@ def claude_plugin(
     """A plugin with the components that its manifest names and those in the usual folders.
 
     Args:
-        folder: its files.
         name: what it is called.
         manifest: path of its manifest; empty without one.
         fields: of the manifest.

@@ -25,7 +25,6 @@ def gemini_plugin(folder: Collector, name: str, fields: Mapping[str, Json]) -> P
     """An extension as a plugin.
 
     Args:
-        folder: its files.
         name: what it is called.
         fields: of its manifest.
     """

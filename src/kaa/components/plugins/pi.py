@@ -25,7 +25,6 @@ def pi_plugin(folder: Collector, name: str, fields: Mapping[str, Json]) -> Plugi
     """A package as a plugin; folders with the usual names count if the package does not name its own.
 
     Args:
-        folder: its files.
         name: what it is called.
         fields: of its package.json.
     """

@@ -58,7 +58,6 @@ def values_for(
     """What placeholders mean, by name. Not for command lines of a shell, which get `environment_for` instead.
 
     Args:
-        dialect: of the plugin.
         folders: where it is.
         options: what the user can give to it.
         given: what the user gave, by name; defaults stand for what is not there.

@@ -21,7 +21,6 @@ class ChangesView:
     """Shows them.
 
     Args:
-        ui: the screen, the core and lists.
         read: opens blocks on the full screen.
     """
 

@@ -70,7 +70,6 @@ class Conversations:
     """Opens them, and lets what is entered through when one is open.
 
     Args:
-        ui: the screen, the core and lists.
         drafts: keeps what is typed.
         on_opened: told when another one is open.
         give_back: takes what waited to be said in the one before.

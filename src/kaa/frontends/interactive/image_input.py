@@ -67,7 +67,6 @@ class ImageInput:
     """Takes images.
 
     Args:
-        ui: the screen, the core and lists.
         attachments: keep them until the message is sent.
     """
 

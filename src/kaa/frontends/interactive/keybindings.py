@@ -198,7 +198,6 @@ def _with_commands(bindings: Bindings, commands: Sequence[Action], named: Collec
     """The bindings with the keys that extensions want, as far as the user gave no others and they are free.
 
     Args:
-        bindings: of kaa and the user.
         named: those that the user's file has.
     """
     prompt = {action.id for group in GROUPS if PROMPT in group.places for action in group.actions}

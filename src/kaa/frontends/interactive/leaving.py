@@ -21,7 +21,6 @@ class Leaving:
     """Asks what becomes of what is under way, and ends the program.
 
     Args:
-        ui: the screen, the core and lists.
         leave: ends the program, with an exit code and last words.
     """
 

@@ -37,7 +37,6 @@ class Surface(Protocol):
     """Shows the document, and hands over what is typed.
 
     Attributes:
-        terminal: of the user.
         on_events: gets what is typed, in batches.
         on_gone: called when the terminal was closed.
         on_copy: takes what was selected with the mouse.
@@ -159,7 +158,6 @@ class MainView:
         app: paints, and hands over what is typed.
         context: colours, keys and size.
         header: what stands above everything else, unless the user does not want it.
-        view: how the transcript is looked at.
         preferences: the user's choices about what is shown; replaced when they change.
         background_is_dark: what was known of the terminal when the first theme was chosen.
         typed_at: when something was typed last, in seconds of `time.monotonic`.

@@ -19,7 +19,6 @@ class Submission:
     """Takes what is entered.
 
     Args:
-        ui: the screen, the core and lists.
         attachments: images of the message.
         history: keeps it for other sessions.
         on_reply: shows what a slash command answered.

@@ -49,11 +49,7 @@ class _Whole(NamedTuple):
 
 
 class TranscriptViewer:
-    """Opens and closes it.
-
-    Args:
-        ui: the screen, the core and lists.
-    """
+    """Opens and closes it."""
 
     def __init__(self, ui: UIContext) -> None:
         self._ui = ui

@@ -105,7 +105,6 @@ class Course(msgspec.Struct, frozen=True):
         model: for `--model`; empty for the user's default.
         max_turns: for `--max-turns`.
         hidden: what the agent must not see.
-        home: the user's own.
     """
 
     model: str
@@ -232,7 +231,6 @@ def furnish(folder: Path, user: Home, settings: Mapping[str, Json], hidden: tupl
 
     Args:
         folder: the home to be; it exists.
-        user: the user's own.
         hidden: what the agent must not see.
 
     Raises:

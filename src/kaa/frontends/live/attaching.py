@@ -60,7 +60,6 @@ def attach(connection: SessionConnection, home: Home, *, plain: bool) -> int:
     """Show the conversation until the user leaves it or it ends. Returns the exit code.
 
     Args:
-        home: the user's folder.
         plain: line by line, without drawing.
 
     Raises:

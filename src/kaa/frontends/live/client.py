@@ -38,9 +38,6 @@ class SessionConnection:
     Args:
         pid: of that kaa, for messages.
         seconds: to wait for each answer.
-
-    Attributes:
-        pid: of that kaa.
     """
 
     def __init__(self, sock: socket.socket, pid: int, seconds: float) -> None:
@@ -65,7 +62,6 @@ class SessionConnection:
         """Connect to the process that has a session open.
 
         Args:
-            home: the user's folder.
             session: the session's file.
             pid: of that process, as the lock on the file says.
             seconds: to wait for each answer.

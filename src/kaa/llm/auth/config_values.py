@@ -21,7 +21,6 @@ class ConfigValues:
     blanks is the value, remembered as long as this object lives. It executes nothing that sandboxed commands can write.
 
     Args:
-        environ: the user's variables.
         wrap: program and arguments to start the shell through, if it was judged before what commands execute; None
             judges each.
     """

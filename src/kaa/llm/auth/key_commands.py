@@ -33,7 +33,6 @@ def output_of(command: str, where: str, environ: Mapping[str, str], wrap: Sequen
     Args:
         command: a line for a shell.
         where: the place in the file, for the error message.
-        environ: the user's variables.
         wrap: program and arguments to start the shell through; None judges from what the command executes.
 
     Raises:
@@ -48,7 +47,6 @@ def wrapped(command: str, where: str, environ: Mapping[str, str]) -> Sequence[st
     Args:
         command: a line for a shell.
         where: the place in a file, for the error message.
-        environ: the user's variables.
 
     Raises:
         CredentialError: it names such a file.

@@ -16,7 +16,6 @@ class SessionSummary(msgspec.Struct, rename="camel", frozen=True):
     """A session as a list shows it.
 
     Attributes:
-        path: its file.
         cwd: the directory it is about; empty in old files that do not say.
         name: what the user called it.
         first_message: what the first message of the user's, or of a slash command, is about (`kaa.session.headline`).
@@ -66,7 +65,6 @@ class UsageRow(msgspec.Struct, rename="camel", frozen=True):
     """What one model's replies used in one session on one day.
 
     Attributes:
-        session: its file.
         provider: of the model.
         model: its id.
         day: ISO date where the user is.

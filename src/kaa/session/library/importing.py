@@ -23,7 +23,6 @@ class Imported(msgspec.Struct, frozen=True):
 
     Attributes:
         path: of its file there.
-        header: of that file.
         was_there: this very session was in the library before; at most agents were added that were missing.
         moved_from: the directory it was about, where that does not exist on this machine.
         missing_agents: of how many of its agents there are no sessions beside the file.

@@ -44,8 +44,6 @@ class ActingParts(msgspec.Struct, frozen=True):
         summarizer: asks models beside the conversation.
         navigation: gives what labels entries of the session.
         flag: gives the options of extensions.
-        home: the user's folder.
-        project: the directory of the project.
     """
 
     agent: Agent

@@ -35,7 +35,6 @@ def open_store(extension: str, scope: StoreScope, session: ConversationSession, 
         scope: for whom data is kept.
         session: keeps the data of the session.
         home: the user's folder, which has the rest.
-        project: the directory of the project.
 
     Raises:
         StoreError: there is no such scope.

@@ -257,7 +257,6 @@ def enabled_plugins(home: "Home", report: Callable[[str], None]) -> "EnabledPlug
     """The plugins that the user installed; None if there are none.
 
     Args:
-        home: the user's folder.
         report: told, in a sentence, if they cannot be read.
     """
     if not home.plugin_records.exists():

@@ -38,7 +38,6 @@ class ComponentExtensions:
     """Makes such extensions.
 
     Args:
-        home: the user's folder.
         extensions: those that are loaded.
     """
 

@@ -58,8 +58,6 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
 
     Args:
         directory: absolute.
-        home: the user's folder.
-        environ: the user's environment variables.
 
     Raises:
         SettingsError: the user's settings have a mistake.

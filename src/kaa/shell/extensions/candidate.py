@@ -17,7 +17,6 @@ class ExtensionCandidate(msgspec.Struct, frozen=True):
     Attributes:
         name: as it names itself; empty if it does not.
         version: as it says itself; empty if it does not.
-        kind: what it is.
         permissions: what it asks for; None for Python, which runs inside kaa with the user's rights.
         files: of it, sorted; "." for an extension of one file.
     """

@@ -38,7 +38,6 @@ class Checkups(msgspec.Struct, frozen=True):
     """All extensions.
 
     Attributes:
-        extensions: one by one.
         failure: why kaa opens no conversation with them; empty if it does.
         notices: what kaa said about the conversation.
     """

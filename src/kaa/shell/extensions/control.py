@@ -47,7 +47,6 @@ class ExtensionControl:
         extensions: of the process.
         registry: what the conversation uses of them.
         tools: which of their tools are active.
-        settings: of the conversation.
         project: copies of the extensions of its project.
     """
 
@@ -112,7 +111,6 @@ def report_on(
     """What there is to tell of an extension.
 
     Args:
-        known: the extension.
         extensions: of the process.
         prompt_tokens: how many tokens it adds to each request.
     """

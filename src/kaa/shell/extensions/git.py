@@ -53,7 +53,6 @@ class FetchedRepository:
 
     Args:
         folder: for it; it must not exist.
-        environ: the user's variables.
 
     Raises:
         InstallationError: there is no git.

@@ -56,8 +56,6 @@ class ExtensionsInProjects:
 
     Args:
         home: keeps decisions and copies.
-        environ: the user's environment variables.
-        asker: asks the person.
         report: told, in a sentence, of what the user should know.
     """
 
@@ -96,7 +94,6 @@ class ExtensionsInProjects:
         """Return the file or folder from which an extension is loaded: its own, or that of a copy.
 
         Args:
-            extension: which one.
             is_given: the user named it on the command line: that is a yes to what it is now, in this process.
             may_ask: whether the person may be asked.
 

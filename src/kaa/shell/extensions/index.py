@@ -38,7 +38,6 @@ class Wheel(msgspec.Struct, frozen=True):
 
     Attributes:
         name: as its metadata spell it.
-        version: of it.
         file: the wheel.
         sha256: of the file, in hex; pip has checked it.
         requested: the user named it; else another one needs it.
@@ -92,7 +91,6 @@ def download(source: IndexSource, folder: Path, environ: Mapping[str, str]) -> l
     Args:
         source: what to get.
         folder: an empty folder for the files.
-        environ: the user's variables.
 
     Raises:
         InstallationError: there is no pip, no such wheel, or it contradicts what kaa itself uses.

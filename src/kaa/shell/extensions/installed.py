@@ -21,7 +21,6 @@ class InstalledExtension(msgspec.Struct, frozen=True):
     """One extension of the user's folder, or of kaa's environment.
 
     Attributes:
-        name: of it.
         path: its file or folder; None if it is recorded but gone.
         kind: what it is; None if it is gone.
         record: what is known about it.
@@ -34,11 +33,7 @@ class InstalledExtension(msgspec.Struct, frozen=True):
 
 
 class InstalledExtensions:
-    """The extensions of a home.
-
-    Args:
-        home: the user's folder.
-    """
+    """The extensions of a home."""
 
     def __init__(self, home: Home) -> None:
         self._folder = home.extensions

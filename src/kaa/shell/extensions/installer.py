@@ -34,12 +34,10 @@ class PreparedExtension(msgspec.Struct, frozen=True):
 
     Attributes:
         name: that it will have.
-        candidate: what it is.
         installation: what will be recorded.
         staging: a folder that is removed when the preparation ends.
         staged: its file or folder, in `staging`; for a link, what it leads to.
         replaces: what has the name now; None if nothing has.
-        previous: the record of that.
         left: data that it would get from an extension of this name and another source; None if there are none.
     """
 
@@ -63,7 +61,6 @@ class Installer:
     """Puts extensions into the folder of a home.
 
     Args:
-        home: the user's folder.
         environ: the user's variables, for git and pip.
     """
 

@@ -103,7 +103,6 @@ class GrantedKeys:
 
     Args:
         home: has auth.json.
-        environ: the user's environment variables.
     """
 
     def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
@@ -145,7 +144,6 @@ class ExtensionProcesses:
 
     Args:
         home: has the records, the keys and the data of extensions.
-        environ: the user's environment variables.
         project: the directory that kaa was started in.
         report: told, in a sentence, of what the user should know.
         is_full_access: whether the user chose to do without a sandbox.

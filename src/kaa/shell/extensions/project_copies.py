@@ -53,7 +53,6 @@ def copies_of(configuration: ProjectConfiguration, home: Home) -> ProjectCopies:
 
     Args:
         configuration: what the user trusts.
-        home: the user's folder.
     """
     found: dict[str, list[ConfigurationFile]] = {}
     for file in configuration.files:
@@ -84,7 +83,6 @@ def copy_of(name: str, files: Sequence[ConfigurationFile], origin: str, home: Ho
         name: of its file or folder.
         files: whose paths begin with that name, or with the folder of a project's extensions.
         origin: the project, or where else it is from.
-        home: the user's folder.
 
     Raises:
         OSError: it cannot be written.

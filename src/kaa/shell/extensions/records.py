@@ -69,11 +69,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class ExtensionRecords:
-    """The records of the user's extensions.
-
-    Args:
-        home: the user's folder.
-    """
+    """The records of the user's extensions."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.path / "extensions.json"

@@ -37,8 +37,6 @@ async def try_extensions(options: HostOptions, home: Home, environ: Mapping[str,
 
     Args:
         options: which extensions.
-        home: the user's folder.
-        environ: the user's environment variables.
         directory: the project, absolute. Its extensions are loaded if the user trusts them.
 
     Raises:

@@ -21,7 +21,6 @@ class ModelAccess:
 
     Args:
         home: has models.json and auth.json.
-        environ: the user's environment variables.
         extensions: add providers.
         report: told, in a sentence, what is wrong with those.
     """

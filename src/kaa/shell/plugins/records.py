@@ -73,11 +73,7 @@ class Records(msgspec.Struct, frozen=True):
 
 
 class PluginRecords:
-    """The records of the user's plugins.
-
-    Args:
-        home: the user's folder.
-    """
+    """The records of the user's plugins."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.plugin_records

@@ -70,7 +70,6 @@ class PluginStore:
     """What is there, and what changes it.
 
     Args:
-        home: the user's folder.
         environ: the user's variables, for git and npm.
     """
 

@@ -51,9 +51,6 @@ class PluginServers(NamedTuple):
 class EnabledPlugins:
     """The plugins that conversations use.
 
-    Args:
-        home: the user's folder.
-
     Raises:
         InstallationError: the records cannot be read.
     """
@@ -67,7 +64,6 @@ class EnabledPlugins:
         """The files of skills, commands and agents, each with the name of the plugin.
 
         Args:
-            project: the directory of the project.
             report: told, in a sentence each, what is left out.
         """
         for record in self._records:

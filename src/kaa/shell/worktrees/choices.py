@@ -19,9 +19,7 @@ def choices_for_copy(
     """Return settings with absolute paths, those in the project replaced, and what may be read besides: the worktree.
 
     Args:
-        settings: of the user for the project.
         directory: absolute and real; outside of worktrees nothing is replaced.
-        environ: the user's environment variables.
     """
     worktree = copied_to(directory, environ)
     if worktree is None:

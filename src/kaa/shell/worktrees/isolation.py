@@ -35,9 +35,6 @@ async def isolated(
 
     Args:
         name: of the worktree; one that exists is used.
-        workspace: of the conversation.
-        home: the user's folder.
-        environ: the user's environment variables.
         notify: told of files that are not in a new worktree, and of those for which it stays although nothing changed.
 
     Raises:

@@ -10,7 +10,6 @@ def obstacles(directory: str, changes: Iterable[tuple[str, str]]) -> tuple[str, 
     """Return what is in a directory where a merge adds files; a path that ends with a slash is a directory. Blocking.
 
     Args:
-        directory: the directory.
         changes: that the merge makes, as `States.changes` returns them.
     """
     added, removed = [], set()

@@ -16,13 +16,7 @@ from kaa.workspace.protocol import CommandRequest, Workspace
 
 
 class ConversationWorktrees:
-    """Implements `kaa.ext.session_services.SessionWorktrees`.
-
-    Args:
-        workspace: of the conversation.
-        home: the user's folder.
-        environ: the user's environment variables.
-    """
+    """Implements `kaa.ext.session_services.SessionWorktrees`."""
 
     def __init__(self, workspace: Workspace, home: Home, environ: Mapping[str, str]) -> None:
         self._workspace = workspace

@@ -286,7 +286,6 @@ class _FailedError(WorktreeError):
 
     Args:
         text: what it says.
-        result: of its command.
 
     Attributes:
         blocked: what the sandbox stopped.
@@ -326,7 +325,6 @@ class States:
         """Return the tree of a directory as it is now, without what git ignores.
 
         Args:
-            directory: the directory.
             known: commits or trees whose files are not left out, although git may ignore them.
         """
         return await self._run(_SNAPSHOT, directory, *known)
@@ -466,7 +464,6 @@ class States:
         """Turn one state of a directory into another; if a file cannot be written, it stays as it was.
 
         Args:
-            directory: the directory.
             before: its tree, as `snapshot` told it.
             after: another one.
             known: as for `snapshot`.

@@ -102,7 +102,6 @@ class UnmergedError(WorktreeError):
     """A worktree has work that would be lost with it.
 
     Args:
-        message: what it is.
         standing: of the worktree.
     """
 
@@ -115,7 +114,6 @@ class EnteredWorktree(NamedTuple):
     """A worktree to work in.
 
     Attributes:
-        worktree: the worktree.
         is_new: whether it was created for this.
         left_out: files of the project that should be in it and are not, each with the reason.
     """
@@ -130,8 +128,6 @@ class Worktrees:
 
     Args:
         directory: absolute; it may be in a worktree itself, which then is what is copied and merged into.
-        home: the user's folder.
-        environ: the user's environment variables.
         hidden: what git may not read besides what the settings hide in the project, as `SandboxOptions` has it.
         inspect: has the project's guard move away what commands have planted so far; None if none of ours run.
 
@@ -257,7 +253,6 @@ class Worktrees:
         """What merging a worktree into the place would do. Nothing is changed.
 
         Args:
-            worktree: the worktree.
             undo: take back its last merge instead; what changed since then stays.
 
         Raises:
@@ -270,7 +265,6 @@ class Worktrees:
         """Return what a merge would change in the place, as a unified diff.
 
         Args:
-            worktree: the worktree.
             shown: what `foresee` returned.
 
         Raises:
@@ -298,7 +292,6 @@ class Worktrees:
         """Merge a worktree into the files of the place; nothing is committed or staged.
 
         Args:
-            worktree: the worktree.
             shown: what `foresee` returned and somebody agreed to: exactly this is merged, whatever was changed in the
                 worktree meanwhile. None merges what there is now.
             undo: take back its last merge instead.
@@ -352,7 +345,6 @@ class Worktrees:
         """Remove a worktree. Returns what stays, in a sentence; empty for nothing.
 
         Args:
-            worktree: the worktree.
             force: also if it has changes that were not merged.
 
         Raises:

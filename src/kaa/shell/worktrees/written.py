@@ -18,7 +18,6 @@ class Written(NamedTuple):
 
     Attributes:
         kind: git's letter for it (`A`, `D`).
-        path: of the file.
         mode: what it becomes, as git has it (`100644`).
         blob: the name of its new content in git.
     """

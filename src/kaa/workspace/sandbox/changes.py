@@ -45,7 +45,6 @@ def check_change(
         policy: in force.
         home: the user's home directory.
         kept: directories of kaa's for temporary files and caches.
-        environ: the user's variables.
 
     Raises:
         SandboxChangeError: with the reason.

@@ -53,7 +53,6 @@ class ProgramRights(msgspec.Struct, frozen=True):
             programs are.
         cwd: the directory that it begins in; empty for `code`.
         readable: files and folders besides those, which it can read and not write. Secrets in them stay hidden.
-        project: the directory of the project.
         access: what it may do there.
         hosts: what it may connect to, each as `--net` takes it.
         variables: environment variables besides the ordinary ones: named keys.
@@ -145,7 +144,6 @@ class ConfinedProgram:
             rights: what it may do.
             streams: what it reads and writes. They are duplicated here: the caller can close them at once. The other
                 ends see when the program closes them, and that it has ended when `wait` returns.
-            environment: the user's variables.
             report: told, in a sentence, of what the guard of the project moves away.
             unconfined: the user permits that it runs where no sandbox is possible.
             ended: called in a thread when nothing of a program runs any more that was started.

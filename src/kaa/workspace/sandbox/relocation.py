@@ -47,7 +47,6 @@ def relocated_options(options: SandboxOptions, project: str, copy: str) -> Sandb
     """Return the options of a sandbox that can do in a copy what `options` allow in the project, and nothing else.
 
     Args:
-        options: of the sandbox for the project.
         project: the directory that was copied, absolute.
         copy: the directory that it was copied to, absolute.
     """

@@ -77,7 +77,6 @@ def planted_link(
         links: on the way, as `trail` has them.
         target: where they lead, a real path.
         writable: what commands can write besides what is known of this process and of other projects; real paths.
-        environ: the user's variables.
     """
     if not links:
         return None

@@ -34,7 +34,6 @@ class LoggingIn:
     """Asks, shows and tells.
 
     Args:
-        ui: the screen, the core and lists.
         open_conversation: tries again to open the conversation that could not be opened without a key.
     """
 

@@ -30,7 +30,6 @@ class _TreeView:
     """Entries to choose from.
 
     Args:
-        context: palette, keys, glyphs and the size of the screen.
         selected: the entry with the pointer at first; None for where the conversation goes on.
         chosen_filter: which rows are shown at first.
         on_select: called with the entry that is chosen.
@@ -105,11 +104,7 @@ _NO_MESSAGE = "there is no message to go back to"
 
 
 class Navigator:
-    """Opens lists and trees of places to go to.
-
-    Args:
-        ui: the screen, the core and lists.
-    """
+    """Opens lists and trees of places to go to."""
 
     def __init__(
         self,

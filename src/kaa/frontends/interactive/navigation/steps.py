@@ -52,7 +52,6 @@ class NavigationSteps:
     """Asks and goes.
 
     Args:
-        ui: the screen, the core and lists.
         tasks: run it while messages wait.
         activity: shows that a summary is being written, and lets it be stopped.
     """

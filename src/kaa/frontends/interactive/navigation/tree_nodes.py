@@ -55,7 +55,6 @@ def tree_of(outline: Outline, context: Context, *, shows_times: bool = False) ->
     """The roots of the tree.
 
     Args:
-        outline: the session's.
         shows_times: whether labels say when they were given.
     """
     roots: list[TreeNode] = []

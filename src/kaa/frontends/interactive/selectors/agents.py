@@ -37,7 +37,6 @@ class AgentTree:
     """The tree, and below it the whole of what the selected agent is to do and does.
 
     Args:
-        context: palette, keys, glyphs and the size of the screen.
         on_open: called with the one whose work is to be shown.
         on_steer: called with the one that is to be told something.
         on_cancel: called when the tree is to be closed.
@@ -136,11 +135,7 @@ class AgentTree:
 
 
 class AgentsDialog:
-    """Opens the tree and keeps it up to date.
-
-    Args:
-        ui: the screen, the core and lists.
-    """
+    """Opens the tree and keeps it up to date."""
 
     def __init__(self, ui: UIContext, viewer: TranscriptViewer) -> None:
         self._ui = ui

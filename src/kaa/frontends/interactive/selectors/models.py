@@ -22,11 +22,7 @@ _ACTIONS = CheckActions(
 
 
 class ModelSelectors:
-    """The list of models to cycle through.
-
-    Args:
-        ui: the screen, the core and lists.
-    """
+    """The list of models to cycle through."""
 
     def __init__(
         self,

@@ -28,7 +28,6 @@ class SessionSelectors:
     """Lists of sessions, and copies.
 
     Args:
-        ui: the screen, the core and lists.
         conversations: open what was chosen.
         navigator: knows the messages of this session, and shows where an entry is.
         attachments: take images of a message back.

@@ -35,7 +35,6 @@ class SettingsSelectors:
     """Opens these lists, and applies what was chosen.
 
     Args:
-        ui: the screen, the core and lists.
         look: shows a theme while it is looked at.
         on_kept: the choices have changed.
         run: runs a slash command, which asks what else there is to choose.

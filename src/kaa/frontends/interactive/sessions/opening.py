@@ -24,7 +24,6 @@ class Here(NamedTuple):
 
     Attributes:
         session: the file of the session that is open, if there is one.
-        directory: the project's.
     """
 
     session: Path | None
@@ -35,7 +34,6 @@ class SessionOpening:
     """Opens sessions; one of another directory only after asking, as tools work in this one.
 
     Args:
-        ui: the screen, the core and lists.
         show_entry: shows where in its session an entry is, once that is open.
     """
 

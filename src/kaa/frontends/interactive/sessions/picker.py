@@ -45,7 +45,6 @@ class SessionPicker:
     """Opens the list.
 
     Args:
-        ui: the screen, the core and lists.
         query: is looked for to begin with.
         on_cancel: called when none was chosen.
     """

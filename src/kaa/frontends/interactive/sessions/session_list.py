@@ -55,7 +55,6 @@ class SessionListView(ScrolledList):
     """Rows to choose from.
 
     Args:
-        context: palette, keys, glyphs and the size of the screen.
         parse: makes of what is typed how well a session matches it; raises ValueError, with a message for the user.
         now: Unix time in seconds.
         later: does something as soon as keys that came have been heard, and has the list painted.

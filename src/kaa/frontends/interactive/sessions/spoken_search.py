@@ -32,11 +32,7 @@ class _Found(NamedTuple):
 
 
 class SpokenSearch:
-    """Searches.
-
-    Args:
-        ui: the screen, the core and lists.
-    """
+    """Searches."""
 
     def __init__(self, ui: UIContext, opening: SessionOpening) -> None:
         self._ui = ui

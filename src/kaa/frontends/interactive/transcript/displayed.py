@@ -14,11 +14,7 @@ _LINES = 10
 
 
 class DisplayedValues:
-    """Lines of display values: the first ones, or all of them when cards are expanded.
-
-    Args:
-        view: how the transcript is looked at.
-    """
+    """Lines of display values: the first ones, or all of them when cards are expanded."""
 
     def __init__(self, view: ViewOptions, values: Sequence[DisplayValue]) -> None:
         self._view = view
@@ -36,7 +32,6 @@ class ExtensionBlock(SummaryBlock):
     """What an extension says in the conversation: display values, or the text if there are no valid ones.
 
     Args:
-        view: how the transcript is looked at.
         text: of a message; it may come from anywhere.
         details: of the message, with the display values.
     """

@@ -61,7 +61,6 @@ def paint_excerpt(
     """The lines, and one that says which are hidden and how many do not fit.
 
     Args:
-        view: how the transcript is looked at.
         width: in cells.
         from_end: the lines are the last ones.
         whole: lines that are too long go on in the next row; otherwise each has one row.
@@ -80,7 +79,6 @@ def more(view: ViewOptions, excerpt: Excerpt, width: int, *, from_end: bool = Fa
     """The line that says which lines are hidden, and how to see them.
 
     Args:
-        view: how the transcript is looked at.
         width: in cells.
         from_end: they are the last ones.
         cut: how many of them are cut off.

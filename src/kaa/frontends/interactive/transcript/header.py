@@ -16,7 +16,6 @@ class StartHeader(Piece):
     """Name and version, model and directory, and hints.
 
     Args:
-        view: how the transcript is looked at.
         name: of the program.
         version: of the program.
         directory: the project's, as it is to be shown.

@@ -26,7 +26,6 @@ class NestedBlocks(Sequence[Block]):
     """All of them; made when they are asked for.
 
     Args:
-        view: how the transcript is looked at.
         nested: the work of its agents.
     """
 

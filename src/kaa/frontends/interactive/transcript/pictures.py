@@ -11,11 +11,7 @@ if TYPE_CHECKING:
 
 
 class Pictures:
-    """Images below each other.
-
-    Args:
-        view: how the transcript is looked at.
-    """
+    """Images below each other."""
 
     def __init__(self, view: ViewOptions, images: Sequence[ImageContent] = ()) -> None:
         self._view = view

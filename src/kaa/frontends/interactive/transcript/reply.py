@@ -103,7 +103,6 @@ class ReplyBlocks:
     """Makes a block for each part of the reply, as soon as there is something to show.
 
     Args:
-        view: how the transcript is looked at.
         add: puts a block at the end of the document.
 
     Attributes:

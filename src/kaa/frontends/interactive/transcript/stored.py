@@ -81,7 +81,6 @@ class StoredBlocks:
     """Makes blocks of entries. Results are shown in the cards of their calls.
 
     Args:
-        view: how the transcript is looked at.
         entries: of the session, as it is shown.
     """
 
@@ -183,7 +182,6 @@ class EarlierBlocks(Sequence[Block]):
     """A block for each of the first entries, made when it is asked for; a number of them is kept.
 
     Args:
-        view: how the transcript is looked at.
         entries: of the session, as it is shown.
         count: how many of them.
     """

@@ -21,7 +21,6 @@ class ToolCard(Card):
     """A tool call. What happens to it is only noted; it is laid out with the next frame.
 
     Args:
-        view: how the transcript is looked at.
         tool: the tool's name.
     """
 

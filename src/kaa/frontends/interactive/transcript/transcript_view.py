@@ -58,7 +58,6 @@ class TranscriptView:
 
     Args:
         document: where blocks are put.
-        view: how the transcript is looked at.
     """
 
     def __init__(self, document: Document, view: ViewOptions) -> None:
