@@ -45,7 +45,6 @@ class JsonOutput:
         self._held: list[DisplayUpdate] = []
 
     def event(self, event: Event) -> None:
-        """Write one event."""
         self._write_held()
         self._line(encoded(self._events.of(event)))
         self._ended = isinstance(event, AgentEnd)

@@ -25,11 +25,6 @@ class ReopenedSession:
             self.is_torn = snapshot.is_torn
 
     def line(self, node: Node) -> bytes:
-        """The line of an entry, without its line feed.
-
-        Raises:
-            SessionReadError: it cannot be read any more.
-        """
         try:
             with self._path.open("rb") as file:
                 file.seek(node.offset)

@@ -186,7 +186,6 @@ class MemoryStore:
         """It is writable."""
 
     def append(self, *drafts: Entry) -> tuple[str, ...]:
-        """Add entries and make the last the leaf."""
         entries = stamp(drafts, self.tree)
         for head, line in encode_entries(entries):
             offset = len(self._lines)

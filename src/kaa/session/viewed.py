@@ -39,12 +39,10 @@ class ViewedStore:
 
     @property
     def header(self) -> SessionHeader:
-        """Id, directory and time of creation."""
         return self._snapshot.header
 
     @property
     def tree(self) -> SessionTree:
-        """All entries and the leaf."""
         return self._snapshot.tree
 
     def require_writable(self) -> None:

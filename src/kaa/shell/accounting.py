@@ -71,13 +71,11 @@ class Accounting:
         return context_parts(self._agent.system_prompt, self._agent.tool_schemas, self._agent.messages)
 
     def largest_items(self) -> "tuple[ContextItem, ...]":
-        """The single messages and results that take the most of the window, the largest first."""
         from kaa.core.largest import largest  # lazy: only for who asks
 
         return largest(self._agent.messages)
 
     def by_tool(self) -> "tuple[ToolShare, ...]":
-        """What each tool takes of the window, the one that takes most first."""
         from kaa.core.largest import by_tool  # lazy, as above
 
         return by_tool(self._agent.messages)
@@ -95,7 +93,6 @@ class Accounting:
         return await asyncio.to_thread(lambda: shortened(self._store, visible_path(self._store, path)[1]))
 
     def prompt_items(self) -> "tuple[ContextItem, ...]":
-        """What the system prompt consists of."""
         from kaa.core.largest import ContextItem  # lazy, as above
 
         return tuple(ContextItem(name, tokens_in(text)) for name, text in self._prompt())

@@ -25,7 +25,6 @@ class ActiveTools:
     """The tools of one conversation.
 
     Args:
-        registry: has all tools.
         select: the tools that are active by default or by the user's choice; asked again when extensions change.
         prompt: what the system prompt is made from, besides the tools.
         excluded: names of tools that the user does not want: no extension gets them, for itself or for the model.

@@ -123,7 +123,6 @@ class SandboxControl(Confines, Protocol):
         """The workspace of one call in the sandbox, whose user is asked about hosts that are not permitted.
 
         Args:
-            asker: asks.
             hosts: permitted until the call ends.
 
         Returns:

@@ -72,7 +72,6 @@ class Budgeting:
         return self._ledger(scope).budget
 
     def used(self, scope: BudgetScope) -> BudgetUsage:
-        """What the run, or the last one, used; or the session."""
         return self._ledger(scope).used
 
     def standings(self) -> list[LimitUsage]:
@@ -81,7 +80,6 @@ class Budgeting:
         return run.standings()
 
     def set_limit(self, scope: BudgetScope, measure: Measure, limit: float | None) -> None:
-        """Change a limit, for the run under way and all later ones, or for the session. None takes it away."""
         if scope == "run":
             self._run_budget = self._run_budget.with_limit(measure, limit)
         else:

@@ -49,7 +49,6 @@ class Contained:
 
     @property
     def confined(self) -> bool:
-        """Whether the kernel holds back calls that have no permit."""
         return self._workspace.sandbox.confined
 
     @property
@@ -189,7 +188,6 @@ class Contained:
         self._workspace.sandbox.network.choose("on")
 
     def allow_host(self, host: str) -> None:
-        """Let a host be reached for the rest of the session."""
         try:
             self._workspace.sandbox.network.allow(host)
         except NetworkRuleError as error:  # what was blocked cannot be named by a rule: metadata services, loopback
@@ -283,7 +281,6 @@ class Contained:
 
     @cached_property
     def ports(self) -> "SandboxPorts":
-        """Ports and services between the sandbox and this machine."""
         from kaa.shell.sandbox_ports import ContainedPorts  # lazy: few need it
 
         return ContainedPorts(self._workspace)

@@ -104,7 +104,6 @@ class Conversation:
 
     Args:
         agent: talks to the model.
-        registry: what extensions added.
         session: the session, and those who work on it.
         permissions: what tools may do without a question.
         containment: holds the tools back.
@@ -198,7 +197,6 @@ class Conversation:
 
     @property
     def session_path(self) -> str | None:
-        """The session's file, None when the session is not kept."""
         return None if self._session.store.path is None else str(self._session.store.path)
 
     @property
@@ -208,21 +206,17 @@ class Conversation:
 
     @property
     def model_name(self) -> str:
-        """`provider/id` of the model in force."""
         return self.models.current.name
 
     @property
     def usage(self) -> UsageReport:
-        """Tokens, money, and how much of the context window is taken."""
         return self._session.accounting.report()
 
     def context_parts(self) -> ContextParts:
-        """What the next request consists of, by an estimate."""
         return self._session.accounting.context_parts()
 
     @property
     def navigation(self) -> "Navigation":
-        """Goes elsewhere in the session."""
         return self._session.navigation()
 
     @property
@@ -357,7 +351,6 @@ class Conversation:
 
     @property
     def active_tools(self) -> tuple[str, ...]:
-        """Names of the active tools."""
         return self._agent.tool_names
 
     @property
@@ -373,7 +366,6 @@ class Conversation:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """All slash commands."""
         return tuple(self._registry.commands.values())
 
     @property
@@ -408,7 +400,6 @@ class Conversation:
         return self._registry.subscribe(observer)
 
     async def describe_sandbox(self) -> str:
-        """What holds the tools back, in some lines."""
         status = await self.containment.status()
         if status is None:
             return "nothing needs to be held back"
@@ -436,7 +427,6 @@ class Conversation:
 
     @property
     def ports(self) -> SandboxPorts:
-        """Ports and services between the sandbox and the user's machine."""
         return self.containment.ports
 
     @property

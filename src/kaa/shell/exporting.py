@@ -85,11 +85,6 @@ class Exporting:
         return await asyncio.to_thread(write)
 
     async def import_file(self, name: str) -> "Imported":
-        """Take a session file into the library.
-
-        Raises:
-            SessionError: it is no session, or cannot be read or copied.
-        """
         return await asyncio.to_thread(import_file, name, self._cwd, self._home, self._session_dir)
 
     def _export(self, request: "ExportRequest") -> "Exported":

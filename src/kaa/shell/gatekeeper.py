@@ -110,7 +110,6 @@ class Gatekeeper:
 
     @property
     def policies(self) -> Mapping[str, str]:
-        """All modes, each with what it means."""
         return _POLICIES
 
     def choose(self, policy: str) -> ApprovalPolicy:

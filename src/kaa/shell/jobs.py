@@ -26,7 +26,6 @@ class Jobs:
         agent: learns of ends.
         recorder: notes them in the session.
         context: of the conversation, whose tools start processes.
-        notify: tells the user.
         open_ports: gives the ports of the user's machine that lead to servers of commands.
     """
 

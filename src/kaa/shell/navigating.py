@@ -342,16 +342,6 @@ class Navigation:
             raise CommandError("the agent works: wait until it is done, or stop it") from error
 
     async def changes(self, *, since: Since = "start") -> SessionChanges:
-        """What the session did to files until now, on the current branch.
-
-        Args:
-            since: what the present files are compared with: those at the start of the session, or before the last
-                message of the person's.
-
-        Raises:
-            CommandError: that is not known; the message says why.
-            SessionWriteError: the session can no longer be written.
-        """
         try:
             return await self.files.since(self._before_last_message() if since == "message" else None)
         except OSError as error:
@@ -376,12 +366,6 @@ class Navigation:
         self.label(said.id, text)
 
     def label(self, entry_id: str, text: str | None) -> None:
-        """Give an entry a name; without text, take it away.
-
-        Raises:
-            CommandError: there is no such entry.
-            SessionWriteError: the session cannot be written.
-        """
         self._node(entry_id)
         self._store.append(Label(target_id=entry_id, label=(text or "").strip() or None))
         self._store.request_sync()

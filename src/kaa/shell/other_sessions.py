@@ -28,15 +28,9 @@ class OtherSessions:
         self._session_dir = session_dir
 
     async def here(self) -> tuple[ListedSession, ...]:
-        """The sessions of this directory, the newest first."""
         return await asyncio.to_thread(self._here)
 
     async def find(self, query: str) -> str:
-        """The file of the session that a path, the beginning of an id, or a part of a title means.
-
-        Raises:
-            CommandError: none, or several.
-        """
         try:
             return str(await asyncio.to_thread(self._sessions().resolve, query))
         except SessionError as error:
@@ -50,11 +44,6 @@ class OtherSessions:
             raise CommandError(str(error)) from error
 
     async def search(self, text: str) -> tuple[FoundText, ...]:
-        """Where a text was said in the sessions of this directory, or else in those of all; the newest first.
-
-        Raises:
-            CommandError: the text is not understood.
-        """
         return await asyncio.to_thread(self._search, text)
 
     def _search(self, text: str) -> tuple[FoundText, ...]:

@@ -97,14 +97,12 @@ class ConversationPermissions:
 
     @property
     def policy(self) -> str:
-        """The mode in force."""
         if self._containment.mode != _READ_ONLY:
             return self._gate.policy
         return _PLAN if self._gate.plans else _READ_ONLY
 
     @property
     def policies(self) -> Mapping[str, str]:
-        """All modes, each with what it means."""
         return {
             _PLAN: "as read-only, and kaa writes a plan for you to approve",
             _READ_ONLY: "commands can write only /tmp and caches; kaa asks nothing",
@@ -117,11 +115,6 @@ class ConversationPermissions:
         return None if self._containment.mode == _READ_ONLY else self._gate.explained
 
     async def choose(self, policy: str) -> str:
-        """Set the mode, from the next call on. Returns it, with what else there is to know, in some lines.
-
-        Raises:
-            CommandError: there is no such mode, or it cannot be set here.
-        """
         told = await self._choose(policy)
         self.keep()
         return told
@@ -141,11 +134,6 @@ class ConversationPermissions:
         return told if holds else f"{told}\nplan needs a sandbox, and none is in force: `kaa doctor` tells why"
 
     async def leave_plan(self) -> str:
-        """Set the mode that was in force before `plan` or `read-only`. Returns the mode.
-
-        Raises:
-            CommandError: it cannot be set.
-        """
         if self._containment.mode == _READ_ONLY:
             await self.change(SandboxChange(mode="workspace-write"))
             self._gate.restore(self._usual)
@@ -204,7 +192,6 @@ class ConversationPermissions:
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The directories that can be written, the project first."""
         return (self._workspace.root, *self._containment.added)
 
     async def add_directory(self, path: str) -> str:

@@ -25,11 +25,7 @@ def profile_for(wanted: Literal["auto", "full", "short"], window: int) -> Prompt
 
 
 class BriefTool:
-    """A tool of which the model is told no more than it needs: one sentence, and names and types of the arguments.
-
-    Attributes:
-        schema: see `Tool`.
-    """
+    """A tool of which the model is told no more than it needs: one sentence, and names and types of the arguments."""
 
     def __init__(self, tool: Tool[ToolRun]) -> None:
         self._tool = tool

@@ -17,7 +17,6 @@ class ContainedPorts:
         self._sandbox = workspace.sandbox
 
     async def report(self) -> "PortsReport":
-        """What leads where."""
         return await self._sandbox.ports.report()
 
     async def forward(self, port: int, host_port: int | None = None) -> "Forward":

@@ -43,12 +43,6 @@ class Sharing:
         self._exporting = exporting
 
     async def prepare(self, request: "ExportRequest") -> ExportDraft:
-        """Write what would go out into a private folder. Nothing leaves the machine.
-
-        Raises:
-            CommandError: `gh` cannot be used, or it would be too much.
-            SessionError: the session cannot be read.
-        """
         code, _, _ = await self._run(("auth", "status"), _ANSWER_SECONDS)
         if code:
             raise CommandError(_NOT_LOGGED_IN)
@@ -73,7 +67,6 @@ class Sharing:
         return address
 
     def discard(self, draft: ExportDraft) -> None:
-        """Throw the prepared files away."""
         shutil.rmtree(draft.folder, ignore_errors=True)
 
     def _write(self, request: "ExportRequest") -> ExportDraft:

@@ -115,7 +115,6 @@ class WorkQueue:
             self._proceed()
 
     def say_unasked(self, message: UserMessage, *, steer: bool) -> None:
-        """Give the model a message of an extension: now, or when the run would end, or (`steer`) within the run."""
         if not self._has_begun:
             self._held.append((message, steer))
         elif self.is_busy:
@@ -135,7 +134,6 @@ class WorkQueue:
         self._proceed()
 
     def run_beside(self, work: Coroutine[None, None, None]) -> None:
-        """Do work beside runs and messages. The end of the conversation cancels it."""
         if self._has_ended:
             work.close()
             return

@@ -105,9 +105,6 @@ class LocalWorkspace:
         places: where whole outputs go.
         processes: knows what runs in the background; None makes a new one.
         follows_links: whether paths may lead through symlinks; otherwise only `stat` follows any.
-
-    Attributes:
-        is_narrowed: see `Workspace`.
     """
 
     def __init__(
@@ -185,7 +182,6 @@ class LocalWorkspace:
 
     @property
     def root(self) -> str:
-        """Absolute path of the directory that relative paths start from."""
         return self._root
 
     def narrowed(
@@ -291,7 +287,6 @@ class LocalWorkspace:
         """The same workspace for the commands of one call, whose user is asked about hosts that are not permitted.
 
         Args:
-            asker: asks.
             hosts: rules that hold until the call ends.
 
         Raises:

@@ -90,7 +90,6 @@ class MemoryWorkspace:
 
     @property
     def root(self) -> str:
-        """Absolute path of the directory that relative paths start from."""
         return self._root
 
     @property

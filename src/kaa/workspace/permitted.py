@@ -98,7 +98,6 @@ class PermittedWorkspace:
 
     @property
     def root(self) -> str:
-        """Absolute path of the directory that relative paths start from."""
         return self._unconfined.root
 
     @property

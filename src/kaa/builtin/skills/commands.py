@@ -39,7 +39,6 @@ def in_run(submit: Submit, model: str, effort: str, models: "Mapping[ModelRole, 
     Args:
         submit: the message.
         model: as the file names it; empty for that of the conversation.
-        effort: likewise.
         models: the user's, by what they are for.
     """
     if not model and not effort:

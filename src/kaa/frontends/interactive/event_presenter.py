@@ -98,7 +98,6 @@ class EventPresenter:
         self._main_view.app.repaint(clear_scrollback=True)
 
     def show_events(self, events: Sequence[Event]) -> None:
-        """These things happened."""
         for event in events:
             if isinstance(event, MessageEnd):
                 self._has_content = True
@@ -138,7 +137,6 @@ class EventPresenter:
         self._main_view.app.refresh()
 
     def show_status(self, status: Status) -> None:
-        """The conversation stands like this now."""
         self._status = status
         self._main_view.header.show_model(status.model.name)
         self._attention.name_session(status.session_name or "")
@@ -150,7 +148,6 @@ class EventPresenter:
         return self._main_view.shows
 
     def show_display(self, update: "DisplayUpdate") -> None:
-        """An extension shows this."""
         self.on_display(update)
 
     def show_additions(self, additions: "Additions") -> None:

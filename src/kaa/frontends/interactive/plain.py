@@ -141,12 +141,10 @@ class PlainSurface:
         self.refresh()
 
     def suspend(self) -> None:
-        """Stop the process."""
         self.terminal.suspend()
         self._come_back()
 
     def run_elsewhere(self, program: Callable[[], object]) -> None:
-        """Leave the terminal to another program while this function runs."""
         lend(self.terminal, self.reactor, program)
         self._come_back()
 

@@ -22,13 +22,7 @@ _STATUS_SECONDS = 1.0
 
 
 class Additions(NamedTuple):
-    """What extensions, kaa's own too, have added to a conversation, as far as it concerns the terminal.
-
-    Attributes:
-        call_titles: see `Conversation.call_titles`.
-        theme_folders: see `Conversation.theme_folders`.
-        completes_mentions: see `Conversation.completes_mentions`.
-    """
+    """What extensions, kaa's own too, have added to a conversation, as far as it concerns the terminal."""
 
     commands: Sequence[Command]
     call_titles: Mapping[str, str]

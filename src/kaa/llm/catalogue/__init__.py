@@ -27,7 +27,6 @@ class KnownModel(msgspec.Struct, frozen=True):
         base_url: where this model is served, if not where its provider's other models are.
         headers: more headers for this model.
         sampling: as the user has it in models.json.
-        prompt_cache: the same.
     """
 
     model: Model

@@ -106,11 +106,6 @@ class SnapshotFile:
         return cls(path, msgspec.structs.replace(header, version=FORMAT_VERSION), tree, descriptor, migrated)
 
     def line(self, node: Node) -> bytes:
-        """The line of an entry, byte for byte, without its line feed.
-
-        Raises:
-            SessionReadError: the disk failed.
-        """
         if self._migrated:
             return self._migrated[node.offset : node.offset + node.length]
         try:

@@ -138,18 +138,15 @@ class FileStore:
         return tuple(entry.id for entry in entries)
 
     def line(self, node: Node) -> bytes:
-        """The line of an entry, byte for byte, without its line feed."""
         if self._file is None:
             return self._unwritten[node.offset : node.offset + node.length]
         return self._file.read(node.offset, node.length)
 
     def request_sync(self) -> None:
-        """Have all entries flushed to disk soon; returns at once."""
         if self._file is not None:
             self._file.request_sync()
 
     async def close(self) -> None:
-        """Wait until the disk has what was to be flushed, and release the lock."""
         self.journal.close()
         self._begun()
         if self._file is not None:

@@ -17,7 +17,6 @@ async def complete(
 
     Args:
         extension: the name of the extension that asks.
-        summarizer: asks models beside the conversation.
         recorder: notes the usage.
 
     Raises:

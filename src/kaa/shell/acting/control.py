@@ -41,7 +41,6 @@ class ActingParts(msgspec.Struct, frozen=True):
 
     Attributes:
         budgeting: knows its limits.
-        summarizer: asks models beside the conversation.
         navigation: gives what labels entries of the session.
         flag: gives the options of extensions.
     """

@@ -28,7 +28,6 @@ def permission(asker: Asker, notify: Callable[[str], None], folder: Path) -> Per
     part each.
 
     Args:
-        notify: tells.
         folder: where the checkpoints of the project are.
     """
     permitted, told = folder / "permitted", folder / "told"

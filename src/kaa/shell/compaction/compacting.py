@@ -34,7 +34,6 @@ class Compacting:
     """Keeps one conversation within the window of its model (`kaa.core.recovery.ContextLimiter`).
 
     Args:
-        summarizer: asks for summaries.
         registry: has the compactors of extensions, and what they want carried over.
         notify: told, in a sentence, what the model does not see any more.
     """

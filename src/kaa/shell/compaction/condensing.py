@@ -67,7 +67,6 @@ class Condensing:
     """Makes compactions of one session.
 
     Args:
-        summarizer: asks for summaries.
         registry: has the compactors of extensions, and what they want carried over.
         overhead: tokens of system prompt and tools.
     """
@@ -84,7 +83,6 @@ class Condensing:
         Args:
             tokens: that the context takes.
             budget: of the model's window.
-            reason: why.
 
         Raises:
             SessionReadError: the disk failed.

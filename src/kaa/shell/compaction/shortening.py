@@ -32,7 +32,6 @@ class ResultShortening:
 
     Args:
         agent: goes on with the shorter results.
-        registry: has the hooks.
     """
 
     def __init__(self, agent: Agent, store: SessionStore, recorder: SessionRecorder, registry: Registry) -> None:

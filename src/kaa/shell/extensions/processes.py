@@ -151,8 +151,6 @@ class ExtensionProcesses:
         sandbox: gives the sandbox of the project's commands; what is hidden or protected there is so for processes too.
 
     Attributes:
-        project: the same.
-        scopes: the same.
         bus: the topics of extension processes.
     """
 

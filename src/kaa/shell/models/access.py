@@ -69,7 +69,6 @@ class ModelAccess:
         return _Borrowed(self._transport)
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._transport is not None:
             await self._transport.close()
 

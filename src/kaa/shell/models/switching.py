@@ -91,7 +91,6 @@ class Models:
         return tuple(models) if known else (current, *models)
 
     def scoped(self) -> tuple[ScopedModel, ...]:
-        """The models to cycle through, as the user chose them; none if there was no choice."""
         return scoped_models(self._scope, self.available())
 
     def is_free(self, provider: str, model_id: str) -> bool:

@@ -132,7 +132,6 @@ class Worktrees:
         inspect: has the project's guard move away what commands have planted so far; None if none of ours run.
 
     Attributes:
-        registry: knows them.
         project: the directory of which they are made.
         place: the same, or the worktree that the directory is in.
 

@@ -27,9 +27,6 @@ class Link:
     Args:
         slot: from where slots are given out.
         keep: gets contents, in a thread.
-
-    Attributes:
-        slot: the same.
     """
 
     def __init__(self, slot: Slot, keep: Callable[[Sequence[bytes]], None]) -> None:

@@ -53,7 +53,6 @@ class Ports:
         self._looking = asyncio.Lock()
 
     async def report(self) -> PortsReport:
-        """What leads where."""
         return PortsReport(tuple(sorted(await self._servers())), self.forwards.active, self.services.admitted)
 
     async def look(self) -> tuple[str, ...]:

@@ -42,7 +42,6 @@ def check_change(
         change: to be made, as the user named its paths.
         real: the same with real paths.
         options: as they are.
-        policy: in force.
         home: the user's home directory.
         kept: directories of kaa's for temporary files and caches.
 
@@ -76,7 +75,6 @@ def check_proposal(change: SandboxChange, policy: Policy, programs: str, home: s
 
     Args:
         change: proposed, with real paths.
-        policy: in force.
         programs: the user's PATH.
         home: the user's home directory.
 

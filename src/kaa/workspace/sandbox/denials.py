@@ -93,7 +93,6 @@ class Denials:
         Args:
             text: as for `in_output`.
             cwd: likewise.
-            command: likewise.
         """
         if self._policy.mode == "full-access":
             return ()

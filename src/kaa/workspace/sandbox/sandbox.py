@@ -270,7 +270,6 @@ class Sandbox:
         await self._current.show()
 
     def give_back(self, kind: SlotKind, slot: Slot) -> None:
-        """Give back a slot that can be used again."""
         slot.hands.give_back(kind, slot)
 
     def on_flood(self, stop: Callable[[], None]) -> None:

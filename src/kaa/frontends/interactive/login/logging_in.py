@@ -260,11 +260,9 @@ class _LoginSession:
         self._post(lambda: self._view.show_address(address))
 
     def show_code(self, address: str, code: str) -> None:
-        """Have the code entered there."""
         self._post(lambda: self._view.show_code(address, code))
 
     def complain(self, problem: str) -> None:
-        """What was pasted is of no use."""
         self._post(lambda: self._view.complain(problem))
 
     async def pasted(self) -> str:

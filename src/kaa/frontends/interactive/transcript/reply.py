@@ -42,7 +42,6 @@ class _AnswerBlock:
         self._stream.finish()
 
     def render(self, width: int) -> list[str]:
-        """The lines at this width."""
         lines = self._stream.render(width)
         if lines is not self._inner:
             self._inner = lines
@@ -50,13 +49,11 @@ class _AnswerBlock:
         return self._lines
 
     def freeze(self, lines: int) -> None:
-        """Keep the first lines as they are; 0 lets them go."""
         if lines != 1:  # the empty one stays anyway
             self._stream.freeze(max(lines - 1, 0))
 
     @property
     def settled(self) -> int:
-        """How many lines are final."""
         return _settled(self._stream, len(self._lines), has_ended=self._has_ended)
 
 
@@ -87,7 +84,6 @@ class _Thinking(Piece):
 
     @property
     def settled(self) -> int:
-        """How many lines are final."""
         if self.finished or not self.view.thinking or self.left:
             return super().settled
         return _settled(self._stream, self.height, has_ended=False)

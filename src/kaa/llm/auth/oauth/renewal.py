@@ -97,9 +97,6 @@ class KeptLogin:
     def keep(self, tokens: LoginTokens, rest: Mapping[str, Json] | None = None) -> None:
         """Keep a new login, instead of what is there.
 
-        Args:
-            rest: what else the entry keeps.
-
         Raises:
             PrivateFileError: the file cannot be written.
         """
