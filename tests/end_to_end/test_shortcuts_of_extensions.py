@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.seat import Seat, enter, is_idle
+from tests.support.screen import Screen
 
 _KEYS = """
 from kaa.ext.api import Reply, Suggestion
@@ -105,14 +106,19 @@ def test_arguments_of_a_command_that_was_loaded_live_are_completed(seat: Seat) -
         program.wait_for("/pick apple")
 
 
+def _in_one_line(screen: Screen) -> str:
+    """What the screen shows; the path of an extension may be longer than a row."""
+    return " ".join(screen.text().split())
+
+
 def test_a_command_that_is_written_while_the_terminal_idles_is_completed(seat: Seat) -> None:
     path = seat.home / "extensions" / "fruit.py"
     path.parent.mkdir()
     with seat.open() as program:
         program.wait_for(is_idle)
         path.write_text("def extend(kaa): pass\n")
-        program.wait_for("was loaded")
+        program.wait_for(lambda screen: "was loaded" in _in_one_line(screen))
         path.write_text(_KEYS)
-        program.wait_for(lambda screen: "was loaded again" in " ".join(screen.text().split()))  # the path may be long
+        program.wait_for(lambda screen: "was loaded again" in _in_one_line(screen))
         program.type("/pick ap")
         program.wait_for("about apricot")

@@ -10,7 +10,7 @@ from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
-    from kaa.workspace.git_held import HeldFiles, Taken, Written
+    from kaa.workspace.git_held import HeldFiles, Incoming, Taken
     from kaa.workspace.moved_files import MovedFiles
     from kaa.workspace.network.asking import HostAsker
 
@@ -62,7 +62,7 @@ class Confines(Protocol):
 class SandboxControl(Confines, Protocol):
     """What a yes can change. Only the gate calls these, and only for an answer of the user's or a rule of theirs."""
 
-    async def held_from(self, written: "Written") -> "HeldFiles | None":
+    async def held_from(self, written: "Incoming") -> "HeldFiles | None":
         """The protected files that a command of git would have to change; None if it can change all it has to."""
         ...
 

@@ -25,7 +25,7 @@ _EFFECTIVE_TIERS = ("full", "bwrap")
 
 if TYPE_CHECKING:
     from kaa.ext.session_services import SandboxPorts
-    from kaa.workspace.git_held import HeldFiles, Taken, Written
+    from kaa.workspace.git_held import HeldFiles, Incoming, Taken
     from kaa.workspace.moved_files import MovedFiles
     from kaa.workspace.network.asking import HostAsker
 
@@ -94,7 +94,7 @@ class Contained:
         """What is at `path` for tools inside the sandbox."""
         return await self._workspace.stat(path)
 
-    async def held_from(self, written: "Written") -> "HeldFiles | None":
+    async def held_from(self, written: "Incoming") -> "HeldFiles | None":
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy: few commands check something out
 
         return await HeldFilesOfGit(self._workspace, self._executed, self._workspace.home).written(written)
@@ -326,7 +326,7 @@ class NoSandbox:
         """What is at `path`."""
         return await self._workspace.stat(path)
 
-    async def held_from(self, written: "Written") -> "HeldFiles | None":
+    async def held_from(self, written: "Incoming") -> "HeldFiles | None":
         """Nothing is held."""
         return None
 

@@ -71,7 +71,7 @@ class HeldFiles(msgspec.Struct, frozen=True):
     objection: str = ""
 
 
-class Written(msgspec.Struct, frozen=True):
+class Incoming(msgspec.Struct, frozen=True):
     """What a command of git writes into the working tree. One of the first three is not empty.
 
     Attributes:
@@ -123,7 +123,7 @@ class HeldFilesOfGit:
         self._git = ProjectRepository(workspace)
         self._executed = executed
 
-    async def written(self, written: Written) -> HeldFiles | None:
+    async def written(self, written: Incoming) -> HeldFiles | None:
         """The protected files that a command would have to change; None if it can change all it has to, or not known.
 
         Args:
@@ -139,7 +139,7 @@ class HeldFilesOfGit:
         """The protected files that a checkout of a revision would have to change; None if it can change all it has to.
 
         Args:
-            revision: see `Written`.
+            revision: see `Incoming`.
             is_merged: only what has changed in it since the last common commit counts.
         """
         for name in (revision, f"refs/remotes/origin/{revision}"):

@@ -41,7 +41,7 @@ from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
-from kaa.workspace.git_held import HeldFiles, Taken, Written
+from kaa.workspace.git_held import HeldFiles, Incoming, Taken
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.moved_files import MovedFiles
 from kaa.workspace.network.asking import HostAsker
@@ -100,7 +100,7 @@ class Sandbox:
     async def held_of(self, taken: Taken) -> HeldFiles | None:
         return None
 
-    async def held_from(self, written: Written) -> HeldFiles | None:
+    async def held_from(self, written: Incoming) -> HeldFiles | None:
         return self.held.get(written.revision)
 
     async def can_remove_worktree(self, path: str) -> bool:

@@ -16,10 +16,10 @@ import msgspec
 
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import Words
-from kaa.workspace.git_held import WITHOUT, HeldFiles, Taken, Written
+from kaa.workspace.git_held import WITHOUT, HeldFiles, Incoming, Taken
 
 # What of the files that a command writes is protected in the project and held; None if nothing, or not known.
-AskHeld: TypeAlias = Callable[[Written], Awaitable[HeldFiles | None]]
+AskHeld: TypeAlias = Callable[[Incoming], Awaitable[HeldFiles | None]]
 # The same of what a command takes away that is not committed.
 AskTaken: TypeAlias = Callable[[Taken], Awaitable[HeldFiles | None]]
 
@@ -55,7 +55,7 @@ class _Form(NamedTuple):
         options: the same of long ones.
     """
 
-    written: Callable[[Sequence[str]], Written | None]
+    written: Callable[[Sequence[str]], Incoming | None]
     letters: str = ""
     options: frozenset[str] = frozenset()
 
@@ -70,7 +70,7 @@ async def held_by(call: JudgedCall, ask: AskHeld, ask_taken: AskTaken) -> HeldFi
             remedy = _excluding(words, held.paths) if written.patches else ""
             return msgspec.structs.replace(held, remedy=remedy)
     for loss in filter(None, map(_loss, call.reach.commands)):
-        asked = (await ask(Written(loss.revision)) if loss.revision else None, await ask_taken(loss.taken))
+        asked = (await ask(Incoming(loss.revision)) if loss.revision else None, await ask_taken(loss.taken))
         if found := [held for held in asked if held is not None]:
             paths = tuple(dict.fromkeys(path for held in found for path in held.paths))
             without = tuple(dict.fromkeys(one for held in found for one in held.without))
@@ -216,7 +216,7 @@ def _leaving(without: Sequence[str], words: Words) -> str:
     return shlex.join((*options, "--", *(places or ["."]), *without))
 
 
-def _written(words: Words) -> Written | None:
+def _written(words: Words) -> Incoming | None:
     """What a command of git puts into the working tree; None if that is not known, or only what the words name."""
     if words[:1] != ("git",) or len(words) < 2 or "--" in words:
         return None
@@ -235,45 +235,45 @@ def _written(words: Words) -> Written | None:
     return msgspec.structs.replace(found, patches=(*filter(None, map(_limit, rest)), *found.patches))
 
 
-def _one(operands: Sequence[str]) -> Written | None:
-    return Written("@{-1}" if operands == ["-"] else operands[0]) if len(operands) == 1 else None
+def _one(operands: Sequence[str]) -> Incoming | None:
+    return Incoming("@{-1}" if operands == ["-"] else operands[0]) if len(operands) == 1 else None
 
 
-def _last(operands: Sequence[str]) -> Written | None:
-    return Written(operands[-1]) if operands else None
+def _last(operands: Sequence[str]) -> Incoming | None:
+    return Incoming(operands[-1]) if operands else None
 
 
-def _merged(operands: Sequence[str]) -> Written | None:
+def _merged(operands: Sequence[str]) -> Incoming | None:
     if len(operands) > 1:
         return None
-    return Written("@{-1}" if operands == ["-"] else operands[0] if operands else "@{upstream}", merged=True)
+    return Incoming("@{-1}" if operands == ["-"] else operands[0] if operands else "@{upstream}", merged=True)
 
 
-def _pulled(operands: Sequence[str]) -> Written | None:
+def _pulled(operands: Sequence[str]) -> Incoming | None:
     """What git has fetched before: nobody knows what it fetches now."""
     remote, *branches = operands or [""]
     if not branches:
-        return Written("@{upstream}", merged=True)
+        return Incoming("@{upstream}", merged=True)
     if len(branches) > 1 or ":" in branches[0]:
         return None
-    return Written(branches[0] if remote == "." else f"{remote}/{branches[0]}", merged=True)
+    return Incoming(branches[0] if remote == "." else f"{remote}/{branches[0]}", merged=True)
 
 
-def _picked(operands: Sequence[str]) -> Written | None:
-    return Written(commits=tuple(operands)) if operands else None
+def _picked(operands: Sequence[str]) -> Incoming | None:
+    return Incoming(commits=tuple(operands)) if operands else None
 
 
-def _reverted(operands: Sequence[str]) -> Written | None:
-    return Written(commits=tuple(operands), reverted=True) if operands else None
+def _reverted(operands: Sequence[str]) -> Incoming | None:
+    return Incoming(commits=tuple(operands), reverted=True) if operands else None
 
 
-def _stashed(operands: Sequence[str]) -> Written | None:
+def _stashed(operands: Sequence[str]) -> Incoming | None:
     entry = operands[0] if operands else "0"
-    return Written(commits=(f"stash@{{{entry}}}" if entry.isdecimal() else entry,))
+    return Incoming(commits=(f"stash@{{{entry}}}" if entry.isdecimal() else entry,))
 
 
-def _patched(operands: Sequence[str]) -> Written | None:
-    return Written(patches=tuple(operands)) if operands and "-" not in operands else None
+def _patched(operands: Sequence[str]) -> Incoming | None:
+    return Incoming(patches=tuple(operands)) if operands and "-" not in operands else None
 
 
 def _limit(word: str | None) -> str | None:

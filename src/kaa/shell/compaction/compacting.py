@@ -109,9 +109,12 @@ class Compacting:
         self._agent.condense(messages)
         if isinstance(before[-1], UserMessage) and messages[-1] is not before[-1]:
             # An answer to what the model cannot see would be of no use.
-            images = "The image of your message is" if count == 1 else "Images of your message are"
             self._notify(
-                f"{images} too large and will not be sent again. Send the message with a smaller one, or go on."
+                "The image of your message is too large and will not be sent again."
+                " Send the message with a smaller one, or continue without it."
+                if count == 1
+                else "Images of your message are too large and will not be sent again."
+                " Send the message with smaller ones, or continue without them."
             )
             return False
         images = "the oldest image" if count == 1 else f"the {count} oldest images"
