@@ -293,3 +293,14 @@ def test_of_two_with_one_path_both_have_to_be_what_was_trusted(store: TrustStore
 
     assert store.trusted_files(found) == {".kaa/a", ".kaa/b"}
     assert store.trusted_files(both) == {".kaa/b"}
+
+
+def test_of_two_with_one_path_both_have_to_be_what_was_trusted_above(store: TrustStore) -> None:
+    store.trust(configuration("/work", a="1"))
+    store.carry_over("/work/copied", "/copy")
+    one = ConfigurationFile("../.kaa/a", "file", b"1")
+    other = ConfigurationFile("x/../../.kaa/a", "file", b"evil")
+
+    assert store.state(ProjectConfiguration("/copy", (one,))) == Trusted()
+    for files in ((one, other), (other, one)):
+        assert store.state(ProjectConfiguration("/copy", files)) != Trusted()

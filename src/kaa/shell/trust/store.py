@@ -244,8 +244,8 @@ def _files_above(records: Mapping[str, _Record], root: str) -> dict[str, KnownFi
 
 def _has_all(files: Mapping[str, KnownFile], configuration: ProjectConfiguration) -> bool:
     """Whether all of a configuration is as it was in some files."""
-    names = {posixpath.normpath(file.path): file for file in configuration.trustable}
-    return bool(names) and all(name in files and same(files[name], file) for name, file in names.items())
+    named = [(posixpath.normpath(file.path), file) for file in configuration.trustable]  # of one path, there may be two
+    return bool(named) and all(name in files and same(files[name], file) for name, file in named)
 
 
 def _trusted_above(records: Mapping[str, _Record], configuration: ProjectConfiguration) -> _Record | None:
