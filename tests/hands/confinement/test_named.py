@@ -70,6 +70,48 @@ def test_programs_of_commands_are_named(project: Path) -> None:
     assert named(project, text) == {"tools/diff.sh", "new/clean.py", "do", "monitor"}
 
 
+def test_two_dots_behind_a_link_are_above_what_it_leads_to(project: Path) -> None:
+    (project / "a/b").mkdir(parents=True)
+    (project / "a/gh").mkdir()
+    (project / "l").symlink_to("a/b")
+
+    assert named(project, "[core]\n\thooksPath = l/../gh\n") == {"l", "a/gh"}
+    assert named(project, "[core]\n\thooksPath = a/../gh\n") == {"gh"}
+
+
+@pytest.mark.parametrize(
+    ("key", "command", "expected"),
+    [
+        ("filter.x.clean", "sh clean.sh", "clean.sh"),
+        ("filter.x.clean", "/bin/sh clean.sh", "clean.sh"),
+        ("filter.x.clean", "python3 -u clean.sh %f", "clean.sh"),
+        ("filter.x.clean", "'a b/x.sh' %f", "a b/x.sh"),
+        ("filter.x.clean", '\\"a b/x.sh\\" %f', "a b/x.sh"),
+        ("filter.x.clean", "a\\\\ b/x.sh", "a b/x.sh"),
+        ("filter.x.clean", "sh 'a b.sh'", "a b.sh"),
+        ("filter.x.clean", "awk -f notes.txt", "notes.txt"),
+        ("core.fsmonitor", "sh clean.sh", "clean.sh"),
+        ("core.editor", "sh -c 'sh clean.sh; cat'", "clean.sh"),
+        ("alias.st", "!sh clean.sh", "clean.sh"),
+        ("alias.st", "!git add notes.txt", ""),
+        ("alias.st", "log clean.sh", ""),
+        ("diff.x.textconv", "clean.sh", ""),
+        ("user.name", "sh clean.sh", ""),
+        ("filter.x.clean", "sh missing.sh sub '", ""),
+    ],
+)
+def test_words_without_a_slash_and_in_quotes_are_named(project: Path, key: str, command: str, expected: str) -> None:
+    (project / "a b").mkdir()
+    (project / "sub").mkdir()
+    for name in ("clean.sh", "a b.sh", "a b/x.sh", "notes.txt"):
+        (project / name).touch()
+    section, _, name = key.rpartition(".")
+    section, _, subsection = section.partition(".")
+    head = f'{section} "{subsection}"' if subsection else section
+
+    assert named(project, f"[{head}]\n\t{name} = {command}\n") == ({expected} if expected else set())
+
+
 def test_link_and_its_target_are_both_named(project: Path) -> None:
     (project / "real").mkdir()
     (project / "hooks").symlink_to("real")
@@ -186,6 +228,15 @@ def test_the_users_own_configuration_in_a_project_is_named(project: Path, link: 
     found = named_paths(repositories.find(str(project)), [str(project)], str(home))
 
     assert {file, "template"} <= _relative(found, project)
+
+
+def test_links_in_a_template_of_the_users_elsewhere_are_followed(project: Path) -> None:
+    hooks = project.parent / "template" / "hooks"
+    hooks.mkdir(parents=True)
+    (project / "t").symlink_to("scripts")
+    (hooks / "pre-commit").symlink_to(project / "t/check")
+
+    assert named(project, of_user="[init]\n\ttemplateDir = ~/template\n") == {"t", "scripts/check"}
 
 
 def test_words_with_two_slashes_come_to_an_end(project: Path) -> None:

@@ -28,6 +28,8 @@ _MAX_FILE_BYTES = 128 * 1024
 _MAX_FILES = 256  # that configuration includes
 _MAX_BYTES = 4 * 1024 * 1024  # of configurations of repositories, each content once; 0.6 us for a byte
 _MAX_INCLUDE_DEPTH = 10  # MAX_INCLUDE_DEPTH in git's config.c
+_MAX_COMMAND = 4096  # characters in which quotes are looked for
+_MAX_PLAIN_WORDS = 256
 _MAX_NAMED = 64  # a configuration that names more than this is not the work of people
 _BETWEEN_WORDS = LazyPattern(r"""[\s;|&()<>"'`=!]+""")
 # What git reads besides what is included, as far as it holds no credentials: section and name.
@@ -105,12 +107,13 @@ class NamedByConfiguration:
         return _first_inside(_with_target(chain(self._of_user, paths)), self.roots, _directories(gits))
 
     def _templates(self, every: Iterable[_Found]) -> Iterator[str]:
-        """Directories whose hooks are in every new repository."""
+        """Directories whose hooks are in every new repository, and what links among these lead to."""
         for entry, _ in every:
             if (entry.section, entry.name) == ("init", "templatedir") and (
                 path := _absolute(entry.value, "", self._home)
             ):
                 yield path
+                yield from repositories.links_of_hooks(os.path.join(path, "hooks"))
 
     def _own(self, git: Repository, reader: "_Reader") -> Iterator[str]:
         top = os.path.dirname(git.entry)
@@ -123,7 +126,8 @@ class NamedByConfiguration:
 def _with_target(paths: Iterable[str]) -> Iterator[str]:
     """Each with the links on the way to it, and where they lead."""
     for path in paths:
-        yield path
+        if ".." not in path.split("/"):
+            yield path
         if os.path.realpath(path) != path:
             from kaa.hands.link_ways import links_on_way  # lazy: few users have such links
 
@@ -228,14 +232,42 @@ def _paths(found: _Found, top: str, home: str) -> Iterator[str]:
     if _includes(entry) or (entry.section, entry.name) == ("core", "hookspath"):
         if path := _absolute(entry.value, found.directory if _includes(entry) else top, home):
             yield path
-            for link in () if _includes(entry) else repositories.links_of_hooks(path):
-                yield from _behind_link(link)
+            yield from () if _includes(entry) else repositories.links_of_hooks(path)
         return
-    for word in _BETWEEN_WORDS.split(entry.value):
-        path = _absolute(word, top, home) if "/" in word else None
+    for word in _words(entry):
+        path = _absolute(word, top, home)
         # A word of a command may name a file that does not exist yet; most words with a slash are no paths.
         if path and (os.path.isfile(path) or (word.startswith(_SURELY_PATHS) and not os.path.lexists(path))):
             yield path
+
+
+def _words(entry: ConfigEntry) -> Iterator[str]:
+    """The words of a command that may name files: all with a slash, and those without one that PATH does not find."""
+    words = _BETWEEN_WORDS.split(entry.value)
+    yield from (word for word in words if "/" in word)
+    if entry.section == "alias" and not entry.value.startswith("!"):
+        return  # of git's own commands
+    quoted = _unquoted(entry.value)
+    yield from (word for word in quoted if "/" in word)
+    program = next(filter(None, words), "")
+    others = [one for one in dict.fromkeys((*words, *quoted)) if one not in ("", program) and "/" not in one]
+    if entry.section == "alias":  # people write what they do all day: `!git add package.json`
+        from kaa.hands.data_names import is_data_name  # lazy: few aliases are commands of the shell
+
+        others = [word for word in others if not is_data_name(word)]
+    yield from others[:_MAX_PLAIN_WORDS]
+
+
+def _unquoted(command: str) -> list[str]:
+    """The words of a command as the shell reads them, of which quotes may hold blanks; none if it would refuse it."""
+    if len(command) > _MAX_COMMAND or not {"'", '"', "\\"}.intersection(command):
+        return []
+    import shlex  # lazy: few commands are quoted
+
+    try:
+        return shlex.split(command.removeprefix("!"))
+    except ValueError:
+        return []
 
 
 def _behind_link(link: str) -> Sequence[str]:
@@ -266,11 +298,15 @@ def _includes(entry: ConfigEntry) -> bool:
 
 
 def _absolute(word: str, base: str, home: str) -> str | None:
+    """The path that a word means, without `..` if no link comes before that; None if it means none."""
     if word == "~" or word.startswith("~/"):
         word = home + word[1:]
     if not word or "\0" in word or word.startswith(("~", "%")):
         return None
-    path = os.path.normpath(os.path.join(base, word))
+    joined = os.path.join(base, word)
+    path = os.path.normpath(joined)
+    if ".." in word.split("/") and os.path.realpath(path) != os.path.realpath(joined):
+        path = joined  # `link/..` is above what the link leads to
     return path[1:] if path.startswith("//") else path  # which normpath keeps
 
 

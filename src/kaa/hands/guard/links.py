@@ -6,43 +6,15 @@ from typing import NamedTuple
 
 from kaa.hands.below import RootDirectory, is_below
 from kaa.hands.confinement.repositories import is_written_by_git
+from kaa.hands.data_names import is_data_name
 from kaa.hands.guard.items import Items
 from kaa.hands.guard.subjects import Directory, Subject
-from kaa.hands.lazy_pattern import LazyPattern
 from kaa.hands.link_ways import behind_link
 from kaa.hands.policy import PROTECTED_GIT_NAMES
 from kaa.hands.protected import TEXTS, is_for_agents
 
-_COMPOSE = LazyPattern(r"(docker-)?compose([.-][\w.-]+)?\.ya?ml")
 # Entries of these may lead to what commands work on: an agent executes them only where its user asks for that.
 _ON_REQUEST = frozenset(("agent", "agents", "command", "commands", "prompts", "rules", "skill", "skills", "workflows"))
-# What else may lead to ordinary files of the project (`.devcontainer/package.json`), in lower case: manifests and data,
-# which nobody executes because a directory is opened. All other files count as executed.
-_DATA_ENDINGS = (
-    *(*TEXTS, ".rst", ".adoc", ".txt", ".lock", ".sum", ".csv", ".tsv", ".parquet", ".db", ".sqlite", ".log", ".pdf"),
-    *(".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".ttf", ".woff", ".woff2", ".mp3", ".mp4", ".wav"),
-    *(".css", ".html", ".d.ts", ".example", ".sample", ".pem", ".crt"),
-)
-_MANIFESTS = frozenset(
-    (
-        *("package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml"),
-        *("tsconfig.json", "jsconfig.json", "deno.json", "composer.json", "pyproject.toml", "setup.py", "setup.cfg"),
-        *("pipfile", "environment.yml", "environment.yaml", "gemfile", "go.mod", "go.work", "cargo.toml", "pom.xml"),
-        *("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "mix.exs", "rebar.config"),
-        *(
-            "brewfile",
-            "makefile",
-            "gnumakefile",
-            "justfile",
-            "dockerfile",
-            "containerfile",
-            ".dockerignore",
-            ".gitignore",
-        ),
-        *(".gitattributes", ".editorconfig", ".env", ".nvmrc", ".node-version", ".python-version", ".ruby-version"),
-        *(".tool-versions", "license", "readme", "changelog", "version"),
-    )
-)
 # Folders whose entries a program executes or obeys without being told their names, and those in which all folders are.
 _EXECUTED_FOLDERS = frozenset(
     (
@@ -148,13 +120,14 @@ def _executed_on_way(link: str, protected: str, *, may_be_text: bool) -> Sequenc
 
 
 def _is_data(name: str, above: Sequence[str], link: str) -> bool:
+    """Whether a link leads to an ordinary file or folder of the project, as `.devcontainer/package.json` may."""
     folded = name.casefold()
     if os.path.isdir(link):
         is_executed = folded in _EXECUTED_FOLDERS
         if folded in _OF_SOME_PROGRAMS:
             is_executed = not _OF_SOME_PROGRAMS[folded].isdisjoint(map(str.casefold, above))
         return not is_executed and _WITH_EXECUTED_FOLDERS.isdisjoint(above)
-    return folded in _MANIFESTS or folded.endswith(_DATA_ENDINGS) or _COMPOSE.fullmatch(folded) is not None
+    return is_data_name(name)
 
 
 def _below(path: str, root: RootDirectory, git: str) -> Subject | None:
