@@ -240,6 +240,23 @@ def test_what_writes_no_protected_file_runs(project: Path, command: str) -> None
     assert "version" in code
 
 
+def test_a_pull_that_stops_at_what_nobody_knew_of_says_how_to_go_on(project: Path, tmp_path: Path) -> None:
+    _side_branch(project)
+    _git(tmp_path, "clone", "-q", "-b", "tools", str(project), "clone")
+    clone = tmp_path / "clone"
+    _git(clone, "remote", "set-url", "origin", "../clone/upstream")
+    _git(tmp_path, "clone", "-q", "--bare", str(project), "clone/upstream")
+    (clone / ".git" / "info" / "exclude").write_text("upstream\n")
+    _git(clone, "update-ref", "-d", "refs/remotes/origin/side")
+
+    stopped, again = _play(clone, ["git pull -q --no-rebase origin side", "git pull -q --no-rebase origin side"])
+
+    assert "Writing" in stopped
+    assert ".envrc is blocked" in stopped
+    assert "`git stash -u` sets that aside" in stopped
+    assert "it changes or removes .envrc, which the sandbox protects" in again
+
+
 def test_a_patch_is_applied_without_the_protected_files_by_the_command_that_is_named(project: Path) -> None:
     _side_branch(project)
     (project / "patch").write_text(_git(project, "format-patch", "-1", "--stdout", "side"))

@@ -9,6 +9,7 @@ import msgspec
 
 from kaa.host.paths import is_below
 
+Stopped: TypeAlias = Literal["", "git", "removal"]
 BlockedKind: TypeAlias = Literal[
     "write",
     "read-only",
@@ -40,6 +41,13 @@ _IN_TMP = {
     "write": "Writing to {what} is blocked: it belongs to the user. Use another name, in $TMPDIR.",
     "read": "Reading {what} is blocked: commands see only files in /tmp that every user may read (chmod o+r)."
     " The user can attach it: @{what}",
+}
+_HALF_WAY = {
+    "git": "(git stopped half way: `git status` shows what it had changed by then. `git stash -u` sets that aside, with"
+    " all else that is not committed, or the --abort of the command that git names; the user's /undo takes back only"
+    " this. Then the user can type the command behind `!`.)",
+    "removal": "(So what it is in cannot be removed or moved as a whole: remove what is beside it, or the user types"
+    " the command behind `!`.)",
 }
 _SENTENCES = {
     "read-only": "Writing {what} is blocked: the mode is read-only. (Shift+Tab, /approvals or --sandbox workspace-write"
@@ -90,6 +98,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             if that is a directory; empty if there is none.
         files: what is in that directory.
         later: a copy of what somebody has written there since; empty if nobody has.
+        stopped: what ended half way at a protected file: a command of `git`, or the `removal`, or moving, of something
+            that it is in; empty if it is not known to be one of these.
     """
 
     kind: BlockedKind
@@ -98,12 +108,14 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     saved: str = ""
     later: str = ""
     files: tuple[str, ...] = ()
+    stopped: Stopped = ""
 
     @property
     def text(self) -> str:
         """What was blocked, and what would allow it: for the model and the user."""
         if not self.kept_as:
             way = "" if self.kind != "protected" else f" {_BY_TOOL if self.what else _OUTSIDE}"
+            way = f" {_HALF_WAY[self.stopped]}" if self.stopped else way
             return visible(f"{self._reason}{way}")
         from kaa.workspace import moved_wording  # lazy: the guard rarely moves anything
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.hands.policy import Policy
-from kaa.workspace.blocked import Blocked, BlockedKind
+from kaa.workspace.blocked import Blocked, BlockedKind, Stopped
 from kaa.workspace.sandbox.denials import Denials
 
 _POLICY = Policy(
@@ -132,7 +132,10 @@ def test_what_happens_on_any_machine_is_not_put_down_to_the_sandbox(line: str) -
 def test_the_protected_file_is_named_and_not_the_program(line: str, name: str) -> None:
     path = str(Path("/p", name))
 
-    assert _denials().in_output(f"before\n{line.format(name)}\nafter\n", "/p") == (Blocked("protected", path),)
+    stopped: Stopped = "git" if line.startswith("error: unable") else ""
+    expected = Blocked("protected", path, stopped=stopped)
+    assert _denials().in_output(f"before\n{line.format(name)}\nafter\n", "/p") == (expected,)
+    assert ("`git stash -u` sets that aside" in expected.text) == (stopped == "git")
 
 
 def test_a_program_that_names_only_itself_does_not_become_the_path() -> None:
@@ -161,6 +164,33 @@ def test_what_a_temporary_file_was_to_replace_is_named(tmp_path: Path, command: 
     assert _denials(writable=(str(tmp_path),)).in_output(line, str(tmp_path)) == (
         Blocked("protected", str(tmp_path / ".envrc")),
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("rm -rf node_modules", "rm: cannot remove 'node_modules/hook/run': Device or resource busy"),
+        ("mv node_modules old", "mv: cannot move 'node_modules' to 'old': Device or resource busy"),
+        ("npm ci", "npm error EBUSY: resource busy or locked, rmdir '{}/node_modules/hook'"),
+        ("git pull", "error: unable to unlink old 'node_modules/hook/run': Device or resource busy"),
+        ("sed -i s/a/b/ node_modules/hook/run", "sed: cannot rename node_modules/hook/sedX: Device or resource busy"),
+    ],
+)
+def test_what_a_hook_of_the_users_is_a_link_to_is_named_where_it_cannot_be_removed(
+    tmp_path: Path, command: str, line: str
+) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    (tmp_path / "node_modules" / "hook").mkdir(parents=True)
+    (tmp_path / "node_modules" / "hook" / "run").touch()
+    (tmp_path / "node_modules" / "hook" / "other").touch()
+    (tmp_path / ".git" / "hooks" / "pre-commit").symlink_to("../../node_modules/hook/run")
+    denials = Denials(Policy("full", "workspace-write", writable=(str(tmp_path),)), str(tmp_path), "/home/me")
+
+    (blocked,) = denials.in_output(line.format(tmp_path), str(tmp_path), command)
+
+    assert (blocked.kind, blocked.what) == ("protected", str(tmp_path / "node_modules/hook/run"))
+    assert blocked.stopped == ("" if "sed" in command else "git" if "git" in command else "removal")
+    assert ("remove what is beside it" in blocked.text) == (blocked.stopped == "removal")
 
 
 def test_git_s_configuration_is_named_from_a_subdirectory_and_says_what_can_be_done(tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kaa.hands.policy import PROTECTED_GIT_NAMES, TEMPORARY, Policy
 from kaa.hands.protected import is_protected, is_stub
-from kaa.workspace.blocked import Blocked, BlockedKind
+from kaa.workspace.blocked import Blocked, BlockedKind, Stopped
 from kaa.workspace.sandbox.refusals import Reason, Refusal, refusals
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 _MAX_REPORTED = 5
 _MAX_PLACES = 8  # in which one command works
 _RENAMED = re.compile(r"\b(?:renam|replac|mov(?:e|ing))", re.IGNORECASE)
+# What git says of a file that it cannot replace; it goes on, or stops.
+_GIT_STOPPED = re.compile(r"^(?:error|warning): unable to (?:unlink|write file|create file)\b")
 _WILDCARD = re.compile(r"[*?\[]")
 _WORD_ENDS = re.compile(r"[\s'\"`;|&()<>=:,/]+")
 _NO_NAME = re.compile(
@@ -225,7 +229,8 @@ class Denials:
         paths = [path for name in refusal.paths for path in self._paths(name, places)]
         judged = (self._judged(path, refusal.reason) for path in (*words, *paths))
         if found := next((one for one in judged if one is not None), None):
-            yield found
+            is_of_git = found.kind == "protected" and _GIT_STOPPED.search(refusal.line) is not None
+            yield msgspec.structs.replace(found, stopped="git") if is_of_git else found
         elif refusal.reason == "read-only":
             known = [
                 *filter(os.path.lexists, words),
@@ -233,7 +238,19 @@ class Denials:
             ]
             inside = (path for path in known[:1] if any(_is_below(path, root) for root in self._policy.writes))
             yield from (Blocked("protected", path) for path in inside)  # what git's configuration names
-        elif refusal.reason == "busy" and _RENAMED.search(refusal.line):
+        elif refusal.reason == "busy":
+            yield from self._busy(refusal, paths, command)
+
+    def _busy(self, refusal: Refusal, paths: Sequence[str], command: str) -> Iterator[Blocked]:
+        """What a mount keeps from being removed, moved or replaced, also of what configuration or a link names."""
+        existing = [path for path in paths if os.path.lexists(path)]
+        if self._policy.tier in ("full", "bwrap") and existing:
+            held = (one for one in self._named() for path in existing if _is_below(one, path) or _is_below(path, one))
+            if found := next((one for one in held if os.path.exists(one)), None):
+                stopped: Stopped = "git" if _GIT_STOPPED.search(refusal.line) else "removal"
+                yield Blocked("protected", found, stopped=stopped)
+                return
+        if _RENAMED.search(refusal.line):
             yield from self._replaced(paths, command)
 
     def _judged(self, path: str, reason: Reason) -> Blocked | None:
@@ -254,10 +271,11 @@ class Denials:
             names = os.listdir(directory)
         except OSError:
             return
-        held = [path for name in names if self._is_held(path := os.path.join(directory, name))]
+        named = self._named()
+        all_paths = [os.path.join(directory, name) for name in names]
+        held = [path for path in all_paths if self._is_held(path) or path in named]
         meant = set(_WORD_ENDS.split(command))
-        named = [path for path in held if os.path.basename(path) in meant]
-        if known := named or (held if len(held) == 1 else []):
+        if known := [path for path in held if os.path.basename(path) in meant] or (held if len(held) == 1 else []):
             yield from (Blocked("protected", path) for path in known)
         elif held:
             yield Blocked("protected")
@@ -279,13 +297,17 @@ class Denials:
 
     def _is_named(self, path: str) -> bool:
         """Whether git's configuration names something in the project that holds a path."""
+        return any(_is_below(path, named) for named in self._named())
+
+    def _named(self) -> Sequence[str]:
+        """What git's configuration, and links among what git executes, name in the project."""
         from kaa.hands.confinement import repositories
         from kaa.hands.confinement.layout import real_directories
         from kaa.hands.confinement.named import named_paths
 
         projects = real_directories(self._policy.writable)
         gits = [git for root in projects for git in repositories.find(root)]
-        return any(_is_below(path, named) for named in named_paths(gits, projects, self._home))
+        return named_paths(gits, projects, self._home)
 
     def _kind_of_write(self, path: str) -> BlockedKind | None:
         if self._policy.mode == "full-access":
