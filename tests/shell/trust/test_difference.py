@@ -16,6 +16,23 @@ def test_an_empty_file_that_is_gone_is_named_only() -> None:
     assert difference({before.path: known(before)}, ()) == Difference(removed=("__init__.py",))
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (b"a\n", b"b\n", ["@@ -1 +1 @@", "-a", "+b"]),
+        (b"a\n", b"a", ["@@ -1,2 +1 @@", " a", "-"]),
+        (b"a\n\n", b"a\n", ["@@ -1,2 +1 @@", " a", "-"]),
+        (b"\n", b"a\n", ["@@ -1,2 +1,2 @@", "+a", " ", "-"]),
+    ],
+)
+def test_lines_are_compared_with_their_ends(before: bytes, after: bytes, shown: list[str]) -> None:
+    was = ConfigurationFile("AGENTS.md", "file", before)
+
+    found = difference({was.path: known(was)}, (ConfigurationFile("AGENTS.md", "file", after),))
+
+    assert found.diff.split("\n")[2:] == shown
+
+
 def test_a_byte_that_looks_like_its_escape_is_told() -> None:
     rest = b"# the same\n" * 10
     before = ConfigurationFile("check.sh", "file", b"cu\\x00rl\n" + rest)

@@ -93,6 +93,8 @@ def unified(old: str, new: str, names: tuple[str, str], compares: bool = True) -
     if old == new:
         return
     yield from (f"--- {names[0]}", f"+++ {names[1]}")
+    if len(old) > 1 and len(new) > 1 and old.endswith("\n") and new.endswith("\n"):
+        old, new = old[:-1], new[:-1]  # else both have one more, empty line
     if len(old) + len(new) <= _MAX_COMPARED_CHARACTERS:
         yield from hunks(_lines(old), _lines(new), max_compared=_MAX_COMPARED if compares else 0)
     else:
