@@ -20,13 +20,14 @@ _COMMAND_CHARACTERS = 2_000  # of a command, to see whether it waits
 _CALM = 10  # calls: a loop before them is over
 _KIND = "loop"
 
-_WAITING = re.compile(r"\b(?:sleep|wait|watch|until|inotifywait|usleep)\b|\btail\b[^|;&]* -[a-zA-Z]*[fF]\b")
+# Patterns, not compiled, as reading needs none of them.
+_WAITING = r"\b(?:sleep|wait|watch|until|inotifywait|usleep)\b|\btail\b[^|;&]* -[a-zA-Z]*[fF]\b"
 # Programs that look at what changes by itself: servers, other machines, processes.
-_LOOKING_OUT = re.compile(
+_LOOKING_OUT = (
     r"\b(?:curl|wget|nc|ncat|telnet|ping|dig|ssh|gh|glab|kubectl|helm|docker|podman|systemctl|journalctl|ps|pgrep|lsof"
     r"|ss|netstat|jobs|nvidia-smi|squeue|aws|gcloud|az|terraform|pg_isready|redis-cli|mysqladmin)\b"
 )
-_LINE = re.compile(r"^([+-]) *\d+ ?(.*)$", re.MULTILINE)
+_LINE = r"(?m)^([+-]) *\d+ ?(.*)$"
 _CONTINUE, _STOP = "Continue", "Stop"
 
 
@@ -147,7 +148,7 @@ def _seen(
         effect = "waits"
     elif is_command:
         effect = _effect_of(str(command), context)
-        is_patient = bool(_LOOKING_OUT.search(str(command)[:_COMMAND_CHARACTERS])) or any(
+        is_patient = bool(re.search(_LOOKING_OUT, str(command)[:_COMMAND_CHARACTERS])) or any(
             one.state == "running" for one in context.workspace.processes.list()
         )
     elif name in ("edit", "write", "apply_patch") and not failed:
@@ -167,7 +168,7 @@ def _seen(
 
 
 def _effect_of(command: str, context: ConversationContext) -> Effect:
-    if _WAITING.search(command[:_COMMAND_CHARACTERS]):
+    if re.search(_WAITING, command[:_COMMAND_CHARACTERS]):
         return "waits"
     from kaa.builtin.command_kinds import kind_of  # lazy: only for commands
 
@@ -183,7 +184,7 @@ def _edit(arguments: dict[str, Json], details: Json) -> tuple[str, str, str] | N
 
     lines: dict[str, list[str]] = {"-": [], "+": []}
     is_cut = False
-    for sign, line in _LINE.findall(diff):
+    for sign, line in re.findall(_LINE, diff):
         lines[sign].append(line)
         is_cut |= len(line) > MAX_LINE_CHARACTERS
     if is_cut:  # what tells two edits of a long line apart may be behind the cut

@@ -22,34 +22,32 @@ if TYPE_CHECKING:
     from kaa.hands.confinement.listing import HomeList
 
 _MAX_REPORTED = 5
-_MAX_PLACES = 8  # in which one command works
-_RENAMED = re.compile(r"\b(?:renam|replac|mov(?:e|ing))", re.IGNORECASE)
-# What git says of a file that it cannot replace; it goes on, or stops.
-_GIT_STOPPED = re.compile(r"^(?:error|warning): unable to (?:unlink|write file|create file)\b")
 _WILDCARD = re.compile(r"[*?\[]")
-_WORD_ENDS = re.compile(r"[\s'\"`;|&()<>=:,/]+")
-_NO_NAME = re.compile(
-    r"could not resolve (?:host(?:name)?|proxy)|temporary failure in name resolution|name or service not known"
-    r"|network is unreachable|EAI_AGAIN|ENETUNREACH|nodename nor servname|no address associated with hostname",
-    re.IGNORECASE,
+_MAX_PLACES = 8  # in which one command works
+# Patterns, not compiled, as most commands are kept from nothing.
+_RENAMED = r"(?i)\b(?:renam|replac|mov(?:e|ing))"
+# What git says of a file that it cannot replace; it goes on, or stops.
+_GIT_STOPPED = r"^(?:error|warning): unable to (?:unlink|write file|create file)\b"
+_WORD_ENDS = r"[\s'\"`;|&()<>=:,/]+"
+_NO_NAME = (
+    r"(?i)could not resolve (?:host(?:name)?|proxy)|temporary failure in name resolution|name or service not known"
+    r"|network is unreachable|EAI_AGAIN|ENETUNREACH|nodename nor servname|no address associated with hostname"
 )
 # Where there is no loopback either, no connection is made at all. The last one is in Python's tracebacks.
-_NO_SOCKET = re.compile(
-    r"(?:connect|connection|listen|bind|socket)\b[^\n]{0,100}(?:EACCES|EPERM|permission denied|operation not permitted)"
-    r"|couldn't connect to server|socket\.py\", line[^\n]*\n[^\n]*\n(?:[ ~^]*\n)?PermissionError",
-    re.IGNORECASE,
+_NO_SOCKET = (
+    r"(?i)(?:connect|connection|listen|bind|socket)\b[^\n]{0,100}"
+    r"(?:EACCES|EPERM|permission denied|operation not permitted)"
+    r"|couldn't connect to server|socket\.py\", line[^\n]*\n[^\n]*\n(?:[ ~^]*\n)?PermissionError"
 )
 # ssh does not use the proxy, and its keys are hidden: no permission for a host helps it.
-_SSH = re.compile(r"^ssh: (?:Could not resolve hostname|connect to host) ([\w.:-]+?):? ", re.MULTILINE)
-_NOT_SIGNED = re.compile(r"^(?:error: gpg failed to sign the data|fatal: failed to write commit object)", re.MULTILINE)
+_SSH = r"(?m)^ssh: (?:Could not resolve hostname|connect to host) ([\w.:-]+?):? "
+_NOT_SIGNED = r"(?m)^(?:error: gpg failed to sign the data|fatal: failed to write commit object)"
 # What says that a command works elsewhere. The directory is missing where bash computes it.
 _ELSEWHERE = re.compile(
     r"""(?:^|[\s;&|(])(?:cd|pushd|-C)[ \t]+(?:--[ \t]+)?"""
     r"""(?:"(?P<double>[^"$`\\\n]+)"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s;&|()<>'"$`\\*?]+)(?=$|[\s;&|)]))?"""
 )
-_GIT_REFUSAL = re.compile(
-    r"\.git/|could not lock config file|unable to create temporary file|index\.lock", re.IGNORECASE
-)
+_GIT_REFUSAL = r"(?i)\.git/|could not lock config file|unable to create temporary file|index\.lock"
 
 
 class Denials:
@@ -77,9 +75,9 @@ class Denials:
         if self._policy.mode == "full-access":
             return ()
         found = dict.fromkeys(self._refusals(text, self._places(command, cwd), command))
-        if not found and _NOT_SIGNED.search(text):
+        if not found and re.search(_NOT_SIGNED, text):
             found[Blocked("outside", "Signing with your key, which is hidden,")] = None
-        if hosts := _SSH.findall(text):
+        if hosts := re.findall(_SSH, text):
             found |= dict.fromkeys(Blocked("outside", f"ssh to {host}, which needs your keys,") for host in hosts)
         elif self._policy.network == "isolated" and self._tells_of_no_network(text):
             # Without a proxy nobody else knows of it.
@@ -200,7 +198,7 @@ class Denials:
 
     def _tells_of_no_network(self, text: str) -> bool:
         no_loopback = self._policy.tier == "landlock"
-        return _NO_NAME.search(text) is not None or (no_loopback and _NO_SOCKET.search(text) is not None)
+        return re.search(_NO_NAME, text) is not None or (no_loopback and re.search(_NO_SOCKET, text) is not None)
 
     def _refusals(self, text: str, places: Sequence[str], command: str) -> Iterator[Blocked]:
         for refusal in refusals(text):
@@ -208,7 +206,7 @@ class Denials:
             yield from stopped
             if stopped or refusal.reason != "read-only":
                 continue
-            if _GIT_REFUSAL.search(refusal.line) and not self._policy.git_writable:
+            if re.search(_GIT_REFUSAL, refusal.line) and not self._policy.git_writable:
                 yield Blocked("git")
             elif not refusal.paths or not places:
                 yield Blocked("write")
@@ -229,7 +227,7 @@ class Denials:
         paths = [path for name in refusal.paths for path in self._paths(name, places)]
         judged = (self._judged(path, refusal.reason) for path in (*words, *paths))
         if found := next((one for one in judged if one is not None), None):
-            is_of_git = found.kind == "protected" and _GIT_STOPPED.search(refusal.line) is not None
+            is_of_git = found.kind == "protected" and re.search(_GIT_STOPPED, refusal.line) is not None
             yield msgspec.structs.replace(found, stopped="git") if is_of_git else found
         elif refusal.reason == "read-only":
             known = [
@@ -247,10 +245,10 @@ class Denials:
         if self._policy.tier in ("full", "bwrap") and existing:
             held = (one for one in self._named() for path in existing if _is_below(one, path) or _is_below(path, one))
             if found := next((one for one in held if os.path.exists(one)), None):
-                stopped: Stopped = "git" if _GIT_STOPPED.search(refusal.line) else "removal"
+                stopped: Stopped = "git" if re.search(_GIT_STOPPED, refusal.line) else "removal"
                 yield Blocked("protected", found, stopped=stopped)
                 return
-        if _RENAMED.search(refusal.line):
+        if re.search(_RENAMED, refusal.line):
             yield from self._replaced(paths, command)
 
     def _judged(self, path: str, reason: Reason) -> Blocked | None:
@@ -274,7 +272,7 @@ class Denials:
         named = self._named()
         all_paths = [os.path.join(directory, name) for name in names]
         held = [path for path in all_paths if self._is_held(path) or path in named]
-        meant = set(_WORD_ENDS.split(command))
+        meant = set(re.split(_WORD_ENDS, command))
         if known := [path for path in held if os.path.basename(path) in meant] or (held if len(held) == 1 else []):
             yield from (Blocked("protected", path) for path in known)
         elif held:

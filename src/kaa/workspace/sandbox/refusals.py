@@ -23,22 +23,23 @@ _REASONS: tuple[tuple[Reason, tuple[str, ...]], ...] = (
     ),
 )
 _REASON_OF: dict[str, Reason] = {words: reason for reason, all_words in _REASONS for words in all_words}
-_REASON = re.compile("|".join(sorted(map(re.escape, _REASON_OF), key=len, reverse=True)), re.IGNORECASE)
+# Patterns, not compiled, as most output tells of no refusal.
+_REASON = "(?i)" + "|".join(sorted(map(re.escape, _REASON_OF), key=len, reverse=True))
 _MAX_LINES = 500
 _MAX_LINE_CHARACTERS = 4096  # to each side of the reason: paths are not longer
 _RENAMED = 2  # of what is renamed and its new name, either may be meant
 # The last ones are the quotes of GNU programs and of cargo.
-_QUOTED = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|\u2018([^\u2018\u2019\n]+)\u2019|`([^`'\n]+)[`']""")
+_QUOTED = r"""'([^'\n]+)'|"([^"\n]+)"|\u2018([^\u2018\u2019\n]+)\u2019|`([^`'\n]+)[`']"""
 # A name begins where no name goes on, and is tried once (`*+`): the time must not grow with the square of its length.
-_PATH = re.compile(r"""(?:~|\.{1,2})?/[^\s:'"`\u2018\u2019,;()]+|(?<![\w.@+-])[\w.][\w.@+-]*+(?:/[\w.@+-]+)+""")
+_PATH = r"""(?:~|\.{1,2})?/[^\s:'"`\u2018\u2019,;()]+|(?<![\w.@+-])[\w.][\w.@+-]*+(?:/[\w.@+-]+)+"""
 # What stands directly after the reason: zsh's, Node's and Emacs's, Ruby's.
-_AFTER = re.compile(r"""(?::|,(?: [a-z]+)?| @ \w+ -) (?P<names>['"~./\w].*)$""")
-_BARE = re.compile(r"[^\s:'\"`\u2018\u2019,;()\[\]]+")
+_AFTER = r"""(?::|,(?: [a-z]+)?| @ \w+ -) (?P<names>['"~./\w].*)$"""
+_BARE = r"[^\s:'\"`\u2018\u2019,;()\[\]]+"
 # Lines that grep, diff, a log viewer or a listing of source code print, but no program that complains.
-_CITED = re.compile(r"\s*(?:[-+|><#*'\"`]|\S+?:(?:\d+[:-])?(?=[^\s\d/\\])|\d+[:-]\S|\[?\d{4}-\d\d-\d\d)")
-_CITED_AFTER = re.compile(r"\\|[\"'`*_|)]{1,2}(?:$|[,;.)\s])")
-_NO_PATH = re.compile(r"[^\s./]+")  # a program that names itself, or a word such as `error`
-_CAUSED_BY = re.compile(r"\s*Caused by:\s*")
+_CITED = r"\s*(?:[-+|><#*'\"`]|\S+?:(?:\d+[:-])?(?=[^\s\d/\\])|\d+[:-]\S|\[?\d{4}-\d\d-\d\d)"
+_CITED_AFTER = r"\\|[\"'`*_|)]{1,2}(?:$|[,;.)\s])"
+_NO_PATH = r"[^\s./]+"  # a program that names itself, or a word such as `error`
+_CAUSED_BY = r"\s*Caused by:\s*"
 
 
 class Refusal(NamedTuple):
@@ -70,7 +71,7 @@ def refusals(text: str) -> Iterator[Refusal]:
         return
     position = 0
     for _ in range(_MAX_LINES):
-        match = _REASON.search(text, position)
+        match = re.compile(_REASON).search(text, position)
         if match is None:
             return
         start = max(text.rfind("\n", 0, match.start()) + 1, match.start() - _MAX_LINE_CHARACTERS)
@@ -85,18 +86,18 @@ def _refusal(before: str, why: str, after: str, earlier: str) -> Refusal:
     line = before + why + after
     named = before + " " * len(why) + after
     reason = _REASON_OF[why.lower()]
-    cited = _CITED.match(line) is not None or _CITED_AFTER.match(after) is not None
+    cited = re.match(_CITED, line) is not None or re.match(_CITED_AFTER, after) is not None
     symbolic = why.isupper()
     if not before.strip() and (caused := _effect(earlier)):
         return Refusal(reason, line, _quoted_or_slashed(caused, len(caused), "")[:1], (), cited)
     clause = "" if symbolic else _clause_before(before)
-    following = _AFTER.match(after)
+    following = re.match(_AFTER, after)
     names = following["names"] if following else ""
-    after_words = tuple(_BARE.findall(names)[:_RENAMED])
+    after_words = tuple(re.findall(_BARE, names)[:_RENAMED])
     for quoted in ([name for _, name in _quoted(names)], [name for _, name in reversed(_quoted(clause))]):
         if quoted:
             return Refusal(reason, line, tuple(quoted[:_RENAMED]), after_words, cited)
-    words = (*after_words, *reversed(_BARE.findall(clause)[-_RENAMED:]))
+    words = (*after_words, *reversed(re.findall(_BARE, clause)[-_RENAMED:]))
     if words and "/" in words[0]:
         return Refusal(reason, line, tuple(word for word in words if "/" in word), words, cited)
     program = before.partition(": ")[0] if ": " in before else ""
@@ -109,7 +110,7 @@ def _clause_before(before: str) -> str:
     if not stripped.endswith((":", "(")):
         return ""
     _, colon, clause = stripped[:-1].rstrip().rpartition(": ")
-    return clause if colon or not _NO_PATH.fullmatch(clause) else ""
+    return clause if colon or not re.fullmatch(_NO_PATH, clause) else ""
 
 
 def _effect(earlier: str) -> str:
@@ -117,20 +118,20 @@ def _effect(earlier: str) -> str:
     lines = earlier.splitlines()
     while lines and not lines[-1].strip():
         lines.pop()
-    if not lines or not _CAUSED_BY.fullmatch(lines.pop()):
+    if not lines or not re.fullmatch(_CAUSED_BY, lines.pop()):
         return ""
     return next((line for line in reversed(lines) if line.strip()), "")
 
 
 def _quoted(text: str) -> list[tuple[tuple[int, int], str]]:
-    found = ((match.span(), next(filter(None, match.groups()))) for match in _QUOTED.finditer(text))
+    found = ((match.span(), next(filter(None, match.groups()))) for match in re.finditer(_QUOTED, text))
     return [(span, name) for span, name in found if name.strip()]
 
 
 def _quoted_or_slashed(line: str, where: int, program: str) -> tuple[str, ...]:
     """The paths in a line, the nearest to a position first: programs put their own name at the beginning."""
     quoted = _quoted(line)
-    unquoted = _QUOTED.sub(lambda found: " " * len(found[0]), line)
-    bare = [(found.span(), found[0]) for found in _PATH.finditer(unquoted) if found.start() >= len(program)]
+    unquoted = re.sub(_QUOTED, lambda found: " " * len(found[0]), line)
+    bare = [(found.span(), found[0]) for found in re.finditer(_PATH, unquoted) if found.start() >= len(program)]
     by_distance = sorted([*quoted, *bare], key=lambda found: min(abs(found[0][0] - where), abs(found[0][1] - where)))
     return tuple(path for _, path in by_distance)
