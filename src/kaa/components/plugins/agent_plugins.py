@@ -64,7 +64,6 @@ def agent_plugin(folder: Collector, fields: Mapping[str, Json]) -> Plugin:
         version=line_of(fields.get("version"), 100),
         description=line_of(fields.get("description")),
         author=author_of(fields.get("author")),
-        homepage=line_of(fields.get("homepage"), 500),
         skills=folder.skills(["skills"], name),
         mcp_servers=_mcp_servers(folder),
         notes=folder.notes,

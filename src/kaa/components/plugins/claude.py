@@ -90,7 +90,6 @@ def claude_plugin(
         version=line_of(fields.get("version"), 100),
         description=line_of(fields.get("description")),
         author=author_of(fields.get("author")),
-        homepage=line_of(fields.get("homepage"), 500),
         skills=folder.skills(_skill_folders(folder, fields, chooses=chooses), name),
         commands=_replaced(folder, fields, "commands") if is_claude else (),
         agents=_replaced(folder, fields, "agents") if is_claude else (),

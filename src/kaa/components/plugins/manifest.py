@@ -93,7 +93,6 @@ class Plugin(msgspec.Struct, frozen=True):
     version: str = ""
     description: str = ""
     author: str = ""
-    homepage: str = ""
     skills: tuple[PluginFile, ...] = ()
     commands: tuple[PluginFile, ...] = ()
     agents: tuple[PluginFile, ...] = ()

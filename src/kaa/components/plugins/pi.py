@@ -44,7 +44,6 @@ def pi_plugin(folder: Collector, name: str, fields: Mapping[str, Json]) -> Plugi
         version=line_of(fields.get("version"), 100),
         description=line_of(fields.get("description")),
         author=author_of(fields.get("author")),
-        homepage=line_of(fields.get("homepage"), 500),
         skills=(
             *folder.skills(folders, name, is_deep=True),
             *(one for one in documents if not one.path.endswith(SKILL)),

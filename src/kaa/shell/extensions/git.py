@@ -5,7 +5,6 @@ the repository has an effect. The user's own configuration stays in force: it ha
 where links of the home lead it into a project.
 """
 
-import errno
 import io
 import os
 import re
@@ -16,11 +15,10 @@ from threading import Timer
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from kaa.host.process import files_limited_to
 from kaa.host.programs import host_programs
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.sources import GitSource
-from kaa.shell.extensions.staging import MAX_BYTES, MAX_FILES, StagedTree
+from kaa.shell.extensions.staging import FETCHING_SECONDS, MAX_BYTES, MAX_FILES, StagedTree, run_fetching
 
 _OVERRIDES = {
     "core.hooksPath": os.devnull,
@@ -37,7 +35,6 @@ _OVERRIDES = {
 }
 # What a hook of git that started kaa has set, or a project's environment could, would lead to another repository.
 _KEPT_VARIABLES = re.compile(r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|CONFIG_GLOBAL|CONFIG_SYSTEM|EXEC_PATH)")
-_TIMEOUT_SECONDS = 300.0
 _MAX_DOWNLOAD_BYTES = 2 * 1024 * 1024 * 1024  # compressed; a plugin may be a folder of a large repository
 _MOST_LISTED_BYTES = MAX_FILES * 1_200  # with the longest names that are taken
 
@@ -160,7 +157,7 @@ class FetchedRepository:
             )
         except OSError as error:
             raise InstallationError(f"git cannot be started ({error.strerror})") from error
-        late = Timer(_TIMEOUT_SECONDS, process.kill)
+        late = Timer(FETCHING_SECONDS, process.kill)
         late.start()
         try:
             with process:
@@ -180,29 +177,16 @@ class FetchedRepository:
         return [self._git, "--no-pager", *place, *overrides, *arguments]
 
     def _run(self, *arguments: str, given: bytes = b"", repository: bool = True) -> bytes:
-        try:
-            done = subprocess.run(
-                self._words(arguments, repository=repository),
-                env=self._environ,
-                cwd=self._folder if repository else self._folder.parent,
-                input=given,
-                capture_output=True,
-                timeout=_TIMEOUT_SECONDS,
-                check=False,
-                preexec_fn=files_limited_to(_MAX_DOWNLOAD_BYTES),
-            )
-        except subprocess.TimeoutExpired as error:
-            raise InstallationError(f"git did not finish in {_TIMEOUT_SECONDS:.0f} seconds: try again") from error
-        except OSError as error:
-            raise InstallationError(f"git cannot be started ({error.strerror})") from error
-        if done.returncode:
-            said = " ".join(done.stderr.decode(errors="replace").split())
-            if os.strerror(errno.EFBIG) in said:
-                raise InstallationError(f"the repository is larger than {_MAX_DOWNLOAD_BYTES // 1024**3} GiB")
-            raise InstallationError(
-                ". ".join(filter(None, (f"git failed: {said or f'exit code {done.returncode}'}", self._told)))
-            )
-        return done.stdout
+        return run_fetching(
+            self._words(arguments, repository=repository),
+            name="git",
+            environ=self._environ,
+            cwd=self._folder if repository else self._folder.parent,
+            max_bytes=_MAX_DOWNLOAD_BYTES,
+            too_large=f"the repository is larger than {_MAX_DOWNLOAD_BYTES // 1024**3} GiB",
+            hint=self._told,
+            given=given,
+        )
 
 
 def _is_kept(name: str) -> bool:

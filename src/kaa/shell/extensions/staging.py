@@ -1,13 +1,16 @@
 """Writes the files of an extension or plugin of somebody else: names stay inside the folder, and sizes are limited."""
 
+import errno
 import os
 import posixpath
 import shutil
 import stat
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from kaa.host.process import files_limited_to
 from kaa.host.regular_files import regular
 from kaa.shell.extensions.errors import InstallationError
 
@@ -15,10 +18,61 @@ from kaa.shell.extensions.errors import InstallationError
 HIDDEN = ".installing-"
 MAX_FILES = 20_000
 MAX_BYTES = 512 * 1024 * 1024
+FETCHING_SECONDS = 300.0
 _MAX_NAME_BYTES = 1024
 _PIECE_BYTES = 256 * 1024
 # Python would execute a file of `__pycache__` instead of the source that people read.
 _LEFT_OUT = frozenset({".git", "__pycache__", ".DS_Store"})
+
+
+def run_fetching(
+    words: Sequence[str],
+    *,
+    name: str,
+    environ: Mapping[str, str],
+    cwd: Path,
+    max_bytes: int,
+    too_large: str,
+    hint: str,
+    given: bytes = b"",
+    max_said: int | None = None,
+) -> bytes:
+    """Run a program that downloads. Returns what it printed.
+
+    Args:
+        words: its path and arguments.
+        name: of the program, for messages.
+        max_bytes: of each file that it writes.
+        too_large: the message if it writes a larger one.
+        hint: follows what it said if it fails.
+        given: its input.
+        max_said: characters of what it says that a message repeats; None for all.
+
+    Raises:
+        InstallationError: it cannot be started, fails, or takes too long.
+    """
+    try:
+        done = subprocess.run(
+            words,
+            env=environ,
+            cwd=cwd,
+            input=given,
+            capture_output=True,
+            timeout=FETCHING_SECONDS,
+            check=False,
+            preexec_fn=files_limited_to(max_bytes),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InstallationError(f"{name} did not finish in {FETCHING_SECONDS:.0f} seconds: try again") from error
+    except OSError as error:
+        raise InstallationError(f"{name} cannot be started ({error.strerror})") from error
+    if done.returncode:
+        said = " ".join(done.stderr.decode(errors="replace").split())[:max_said]
+        if "EFBIG" in said or os.strerror(errno.EFBIG) in said:
+            raise InstallationError(too_large)
+        failed = f"{name} failed: {said or f'exit code {done.returncode}'}"
+        raise InstallationError(". ".join(filter(None, (failed, hint))))
+    return done.stdout
 
 
 class StagedTree:

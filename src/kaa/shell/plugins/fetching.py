@@ -3,26 +3,22 @@
 import base64
 import io
 import os
-import subprocess
 import tarfile
 from collections.abc import Mapping
 from hashlib import sha512
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from kaa.components.plugins.marketplace import Npm, PluginSource, Relative, Url
-from kaa.host.process import files_limited_to
 from kaa.host.programs import host_programs
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.extensions.git import FetchedRepository
 from kaa.shell.extensions.sources import GitSource, PathSource
-from kaa.shell.extensions.staging import MAX_BYTES, StagedTree, copy_folder
+from kaa.shell.extensions.staging import MAX_BYTES, StagedTree, copy_folder, run_fetching
 from kaa.shell.plugins.sources import repository_of
 from kaa.shell.plugins.wheels import WheelSource, plugin_of
-
-_TIMEOUT_SECONDS: Final = 300.0
 
 
 class Fetched(NamedTuple):
@@ -119,29 +115,18 @@ class Fetcher:
         downloads.mkdir(0o700)
         package = f"{source.package}@{source.version}" if source.version else source.package
         registry = [f"--registry={source.registry}"] if source.registry else []
+        printed = run_fetching(
+            [npm, "pack", package, "--json", "--ignore-scripts", "--pack-destination", str(downloads), *registry],
+            name="npm",
+            environ=environ,
+            cwd=downloads,  # a project's .npmrc has no effect here
+            max_bytes=MAX_BYTES,
+            too_large=f"{package} is larger than {MAX_BYTES // 1024**2} MiB",
+            hint=told,
+            max_said=500,
+        )
         try:
-            done = subprocess.run(
-                [npm, "pack", package, "--json", "--ignore-scripts", "--pack-destination", str(downloads), *registry],
-                env=environ,
-                cwd=downloads,  # a project's .npmrc has no effect here
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_TIMEOUT_SECONDS,
-                check=False,
-                preexec_fn=files_limited_to(MAX_BYTES),
-            )
-        except subprocess.TimeoutExpired as error:
-            raise InstallationError(f"npm did not finish in {_TIMEOUT_SECONDS:.0f} seconds: try again") from error
-        except OSError as error:
-            raise InstallationError(f"npm cannot be started ({error.strerror})") from error
-        if done.returncode:
-            said = " ".join(done.stderr.decode(errors="replace").split())[:500]
-            if "EFBIG" in said:
-                raise InstallationError(f"{package} is larger than {MAX_BYTES // 1024**2} MiB")
-            failed = f"npm failed: {said or f'exit code {done.returncode}'}"
-            raise InstallationError(". ".join(filter(None, (failed, told))))
-        try:
-            [packed] = msgspec.json.decode(done.stdout, type=list[_Packed])
+            [packed] = msgspec.json.decode(printed, type=list[_Packed])
         except (msgspec.MsgspecError, ValueError) as error:
             raise InstallationError(f"npm answered in a form that kaa does not know: {error}") from error
         [archive] = downloads.iterdir()

@@ -216,9 +216,7 @@ class PluginStore:
             InstallationError: there is none of this name.
         """
         with self._records.rewriting() as records:
-            record = records.plugins.get(name)
-            if record is None:
-                raise _unknown(name, records)
+            record = _recorded(name, records)
             del records.plugins[name]
         shutil.rmtree(self._folder / record.folder, ignore_errors=True)
         data = self._home.plugin_data / name
@@ -233,9 +231,7 @@ class PluginStore:
             InstallationError: there is none of this name.
         """
         with self._records.rewriting() as records:
-            before = records.plugins.get(name)
-            if before is None:
-                raise _unknown(name, records)
+            before = _recorded(name, records)
             records.plugins[name] = msgspec.structs.replace(
                 before,
                 enabled=before.enabled if enabled is None else enabled,
@@ -346,8 +342,16 @@ def _entry(marketplace: Marketplace, name: str) -> MarketplaceEntry:
     raise UnknownNameError(f"{marketplace.name} has no plugin {name!r}{reason}")
 
 
-def _unknown(name: str, records: Records) -> InstallationError:
-    return UnknownNameError(f"there is no plugin {name!r}: {_names(records.plugins, 'none is installed')}")
+def _recorded(name: str, records: Records) -> InstalledPlugin:
+    """Return the record of a plugin.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    record = records.plugins.get(name)
+    if record is None:
+        raise UnknownNameError(f"there is no plugin {name!r}: {_names(records.plugins, 'none is installed')}")
+    return record
 
 
 def _names(names: Mapping[str, object], none: str) -> str:
