@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kaa.builtin.step_options import Step, StepOption, step_option
 from kaa.ext.errors import CommandError
-from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.navigation.steps import MoveRequest, NavigationSteps
 from kaa.frontends.interactive.navigation.tree_nodes import filters_of, here, tree_of
@@ -226,7 +225,6 @@ class Navigator:
 
     def _edit_label(self, view: _TreeView, row: OutlineRow) -> None:
         def keep(text: str) -> None:
-            self._ui.lists.close(dialog)
             name = squeezed(text) or None
 
             async def label(engine: Engine) -> OutlineRow:
@@ -241,11 +239,5 @@ class Navigator:
 
             self._ui.call(label, labelled)
 
-        entry = TextEntry(
-            self._ui.main_view.context,
-            "Label (empty removes it):",
-            row.label or "",
-            on_enter=keep,
-            on_cancel=lambda: self._ui.lists.close(dialog),
-        )
-        dialog = self._ui.lists.show("Label", entry, "Enter saves it, Esc goes back")
+        hint = "Enter saves it, Esc goes back"
+        self._ui.lists.enter("Label", "Label (empty removes it):", row.label or "", hint, keep)

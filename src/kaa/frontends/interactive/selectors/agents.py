@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from kaa.ext.agents import AgentStatus
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
-from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.duration import shown_duration
@@ -192,22 +191,14 @@ class AgentsDialog:
 
     def _steer(self, one: AgentStatus) -> None:
         def tell(text: str) -> None:
-            self._ui.lists.close(dialog)
-
             async def steer(engine: Engine) -> None:
                 engine.conversation.agents.steer(one.agent, text)
 
             if text.strip():
                 self._ui.call(steer, lambda _: self._ui.say(f"{one.agent} gets it after its present calls", "success"))
 
-        entry = TextEntry(
-            self._ui.main_view.context,
-            "What the agent is to know or do:",
-            "",
-            on_enter=tell,
-            on_cancel=lambda: self._ui.lists.close(dialog),
-        )
-        dialog = self._ui.lists.show(f"Tell {squeezed(one.agent)}", entry, "Enter sends it, Esc goes back")
+        title, hint = f"Tell {squeezed(one.agent)}", "Enter sends it, Esc goes back"
+        self._ui.lists.enter(title, "What the agent is to know or do:", "", hint, tell)
 
     def _stop(self, one: AgentStatus) -> None:
         async def stop(engine: Engine) -> None:

@@ -6,6 +6,7 @@ from typing import TypeVar
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
+from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.component import Component
 from kaa.tui.components.select_list import Rank, SelectItem, SelectList
@@ -70,6 +71,21 @@ class ListDialogs:
     def show(self, title: str, control: Component, hint: str) -> DialogFrame:
         """Open a list of another kind; whoever opens it closes it."""
         return self._open(DialogFrame(self._main_view.context, title, None, control, hint))
+
+    def enter(self, title: str, label: str, text: str, hint: str, on_enter: Callable[[str], None]) -> None:
+        """Ask for a text, with `text` to begin with.
+
+        Args:
+            on_enter: gets the text; the dialog is closed by then.
+        """
+
+        def entered(text: str) -> None:
+            self.close(dialog)
+            on_enter(text)
+
+        context = self._main_view.context
+        entry = TextEntry(context, label, text, on_enter=entered, on_cancel=lambda: self.close(dialog))
+        dialog = self.show(title, entry, hint)
 
     def ask(self, title: str, said: str, choices: Sequence[DialogChoice]) -> DialogFrame:
         """Ask something; whoever asks closes it when one of the choices is made."""

@@ -1,7 +1,8 @@
 """Going to a session that was chosen, and to a place in it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,32 +93,33 @@ class SessionOpening:
         """Offer what can be done with a session that cannot be written."""
         in_use = isinstance(error, SessionBusyError)
         title = "Another kaa uses this session" if in_use else "The session cannot be written"
-
-        def go(choice: SessionChoice) -> None:
-            self._ui.lists.close(dialog)
-            self._open(choice, session, arrived)
-
         path = str(session.path)
-        choices = [
-            DialogChoice("v", "Open it read-only", lambda: go(ViewSession(path))),
-            DialogChoice("f", "Continue here with a copy", lambda: go(ForkSession(path))),
-        ]
-        dialog = self._ui.lists.ask(title, squeezed(str(error)), choices)
+        ways = (("v", "Open it read-only", ViewSession(path)), ("f", "Continue here with a copy", ForkSession(path)))
+        self._offer(title, squeezed(str(error)), ways, session, arrived)
 
     def _ask_where(self, session: SessionSummary, here: Here, arrived: Callable[[], None]) -> None:
         is_gone = not os.path.isdir(session.cwd)
         said = f"The session is about {short_path(session.cwd)}, and kaa works in {short_path(here.directory)}. " + (
             "That directory does not exist any more." if is_gone else "To work there, start kaa in that directory."
         )
+        title = "The directory of the session is gone" if is_gone else "A session of another directory"
+        path = str(session.path)
+        ways = (("f", "Continue here with a copy", ForkSession(path)), ("o", "Continue it here", ResumeSession(path)))
+        self._offer(title, said, ways, session, arrived)
+
+    def _offer(
+        self,
+        title: str,
+        said: str,
+        ways: Sequence[tuple[str, str, SessionChoice]],
+        session: SessionSummary,
+        arrived: Callable[[], None],
+    ) -> None:
+        """Ask how to open a session. `ways`: the key and the label of each choice, and what it opens."""
 
         def go(choice: SessionChoice) -> None:
             self._ui.lists.close(dialog)
             self._open(choice, session, arrived)
 
-        path = str(session.path)
-        choices = [
-            DialogChoice("f", "Continue here with a copy", lambda: go(ForkSession(path))),
-            DialogChoice("o", "Continue it here", lambda: go(ResumeSession(path))),
-        ]
-        title = "The directory of the session is gone" if is_gone else "A session of another directory"
+        choices = [DialogChoice(key, label, partial(go, choice)) for key, label, choice in ways]
         dialog = self._ui.lists.ask(title, said, choices)

@@ -12,7 +12,6 @@ from kaa.builtin.amounts import counted
 from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.dialogs.choices import DialogChoice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
-from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_path
 from kaa.frontends.interactive.sessions.ago import shown_moment
@@ -181,8 +180,6 @@ class SessionPicker:
 
     def _rename(self, session: SessionSummary) -> None:
         def keep(name: str) -> None:
-            self._ui.lists.close(dialog)
-
             async def rename(engine: Engine) -> None:
                 if session.path == engine.session_path:
                     engine.conversation.naming.set_name(name)
@@ -191,14 +188,8 @@ class SessionPicker:
 
             self._ui.call(rename, lambda _: self._load(), self._say_why_not)
 
-        entry = TextEntry(
-            self._ui.main_view.context,
-            "Name (empty removes it):",
-            session.name or "",
-            on_enter=keep,
-            on_cancel=lambda: self._ui.lists.close(dialog),
-        )
-        dialog = self._ui.lists.show("Rename", entry, "Enter saves it, Esc goes back")
+        hint = "Enter saves it, Esc goes back"
+        self._ui.lists.enter("Rename", "Name (empty removes it):", session.name or "", hint, keep)
 
     def _ask_to_trash(self, session: SessionSummary) -> None:
         if session.path == self._listing.here.session:
