@@ -123,22 +123,20 @@ async def _choose(
     return None
 
 
+def _hindrance(preview: WorktreeMerge) -> str:
+    """Return why nothing can be merged, or an empty text."""
+    if preview.conflicts:
+        return f"you changed {', '.join(map(visible, preview.conflicts))} meanwhile"
+    if preview.obstacles:
+        return f"it would replace {', '.join(map(visible, preview.obstacles))}, which git ignores or cannot read"
+    return ""
+
+
 async def _agreed(attempt: AttemptResult, context: CommandContext) -> WorktreeMerge | None:
     """Show what merging an attempt would do, and ask whether to do it. Returns what was shown; None for no."""
     preview = await context.worktrees.preview(attempt.worktree)
-    if preview.conflicts:
-        named = ", ".join(map(visible, preview.conflicts))
-        context.show.notice(
-            f"Attempt {attempt.number} cannot be merged: you changed {named} meanwhile.",
-            "warning",
-        )
-        return None
-    if preview.obstacles:
-        named = ", ".join(map(visible, preview.obstacles))
-        context.show.notice(
-            f"Attempt {attempt.number} cannot be merged: it would replace {named}, which git ignores or cannot read.",
-            "warning",
-        )
+    if stopped := _hindrance(preview):
+        context.show.notice(f"Attempt {attempt.number} cannot be merged: {stopped}.", "warning")
         return None
     lines = preview.summary.splitlines() or ["The project has all of it already."]
     command = f"`kaa worktrees diff --stat {attempt.worktree}` in another terminal lists all"

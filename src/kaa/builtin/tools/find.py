@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from kaa.builtin.file_paths import existing, explained
 from kaa.builtin.tools.listing import listing_result
-from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.core.tool import ToolError, ToolResult, TypedTool
 from kaa.ext.context import ToolContext
 from kaa.workspace.protocol import SearchError
 
@@ -50,10 +50,8 @@ async def _find_call(arguments: FindArguments, context: ToolContext) -> ToolResu
         notes.append(f"stopped at {limit} files: refine the pattern or set limit={limit * 2}")
     if result.timed_out:
         notes.append("the search took too long and was stopped: narrow it with path")
-    if not result.paths:
-        return text_result("\n\n".join(["No files found", *(f"[{note}]" for note in notes)]))
     prefix = "" if path in (".", "./") else path
-    return listing_result([posixpath.join(prefix, found) for found in result.paths], notes)
+    return listing_result([posixpath.join(prefix, found) for found in result.paths], notes, none="No files found")
 
 
 def _from_path(pattern: str) -> str:

@@ -10,7 +10,7 @@ from kaa.builtin.file_paths import Located, existing, explained
 from kaa.builtin.tools.listing import listing_result
 from kaa.builtin.truncate import cut_line
 from kaa.core.terminal_text import plain_text
-from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.core.tool import ToolError, ToolResult, TypedTool
 from kaa.ext.context import ToolContext
 from kaa.workspace.protocol import SearchError, SearchLine, SearchQuery, SearchResult
 
@@ -65,12 +65,10 @@ def _report(searched: Located, query: SearchQuery, result: SearchResult) -> Tool
         notes.append(f"stopped at {query.limit} matches: refine the pattern or set limit={query.limit * 2}")
     if result.timed_out:
         notes.append("the search took too long and was stopped: narrow it with path or glob")
-    if not result.lines:
-        return text_result("\n\n".join(["No matches found", *(f"[{note}]" for note in notes)]))
     lines = [_line(searched, line) for line in result.lines]
     if any(len(line.text) > _MAX_LINE_CHARACTERS for line in result.lines):
         notes.append(f"long lines cut to {_MAX_LINE_CHARACTERS} characters: read shows them whole")
-    return listing_result(lines, notes)
+    return listing_result(lines, notes, none="No matches found")
 
 
 def _line(searched: Located, line: SearchLine) -> str:

@@ -8,8 +8,14 @@ from kaa.builtin.truncate import MAX_BYTES, TruncationDetails, format_size, keep
 from kaa.core.tool import ToolResult, text_result
 
 
-def listing_result(lines: Sequence[str], notes: Sequence[str]) -> ToolResult:
-    """The lines, as many as fit, and in brackets what the model should know of those that are missing."""
+def listing_result(lines: Sequence[str], notes: Sequence[str], *, none: str) -> ToolResult:
+    """The lines, as many as fit, and in brackets what the model should know of those that are missing.
+
+    Args:
+        none: what stands there if there are no lines.
+    """
+    if not lines:
+        return text_result("\n\n".join([none, *(f"[{note}]" for note in notes)]))
     kept = keep_head(lines, max_lines=len(lines))
     details = None
     if kept.cut_by is not None:

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from kaa.builtin.file_paths import existing, explained
 from kaa.builtin.tools.listing import listing_result
-from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.core.tool import ToolError, ToolResult, TypedTool
 from kaa.ext.context import ToolContext
 
 _DEFAULT_LIMIT = 500
@@ -35,12 +35,10 @@ async def _ls_call(arguments: LsArguments, context: ToolContext) -> ToolResult:
         raise ToolError(f"{path} is a file, not a directory.") from error
     except OSError as error:
         raise await explained(workspace, path, error) from error
-    if not entries:
-        return text_result("(empty directory)")
     names = sorted((entry.name + "/" * (entry.kind == "directory") for entry in entries), key=_without_case)
     limit = max(arguments.limit, 1)
     notes = [f"{limit} of {len(names)} names shown: set limit={len(names)} for all"] if len(names) > limit else []
-    return listing_result(names[:limit], notes)
+    return listing_result(names[:limit], notes, none="(empty directory)")
 
 
 def _without_case(name: str) -> tuple[str, str]:
