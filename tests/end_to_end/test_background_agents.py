@@ -88,6 +88,15 @@ def test_one_that_stops_at_its_limit_of_turns_has_not_finished(kaa: Kaa, server:
     assert "has stopped at its limit in its task: Find the door." in texts(server.requests[-1])
 
 
+def test_one_whose_report_only_begins_like_that_of_a_limit_has_finished(kaa: Kaa, server: ModelServer) -> None:
+    work = call("agent", agent="explore", task="Find the door.", background=True)
+    server.begin([work, *[say("It stopped at its limit of three doors.")] * 4])
+
+    kaa.run("-p", "hi")
+
+    assert "has finished its task: Find the door." in texts(server.requests[-1])
+
+
 def test_it_goes_on_while_the_conversation_does_and_can_be_stopped(tmp_path: Path) -> None:
     with ModelServer() as model:
         seat = Seat(tmp_path, model)

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
-from kaa.builtin.agents.running import AT_LIMIT, Job, run_job
+from kaa.builtin.agents.running import Job, report_of, run_agent
 from kaa.components.agent_definition import ModelRole
-from kaa.core.messages import TextContent
 from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.agents import AgentError
 from kaa.ext.api import ToolContext
@@ -52,9 +51,9 @@ def run_beside(job: Job, models: Mapping[ModelRole, str], context: ToolContext) 
 async def _work(job: Job, models: Mapping[ModelRole, str], context: ToolContext, begun: _Begun) -> None:
     starts_run = True
     try:
-        result = await run_job(job, models, context)
-        text = "".join(part.text for part in result.content if isinstance(part, TextContent))
-        how = "has stopped at its limit in" if text.startswith(AT_LIMIT) else "has finished"
+        result = await run_agent(job, models, context)
+        text = report_of(result)
+        how = "has stopped at its limit in" if result.reason == "budget" else "has finished"
     except ToolError as error:
         how, text = "did not finish", str(error)
         cause = error.__cause__

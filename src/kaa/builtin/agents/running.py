@@ -39,8 +39,6 @@ _REPORT = (
     "You work for another agent. It gets only your last message: make that a short report of what you found or did,"
     " with paths and lines, and of what you could not do. Nobody answers questions."
 )
-AT_LIMIT = "It stopped at its limit of "
-"""How the report begins of an agent that ran out of turns."""
 
 _LAST_TURN = (
     "You have reached the limit of {most}. Call no more tools: write your report now, with what you found or did"
@@ -165,7 +163,13 @@ def definition_named(name: str, definitions: Mapping[str, AgentDefinition]) -> A
 
 
 async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContext) -> ToolResult:
-    """Run an agent to its end. The result is its report, with what it used.
+    """Run an agent to its end. The result is its report, with what it used. Arguments and errors as of `run_agent`."""
+    result = await run_agent(job, models, context)
+    return text_result(report_of(result), details=_details(result))
+
+
+async def run_agent(job: Job, models: Mapping[ModelRole, str], context: ToolContext) -> AgentResult:
+    """Run an agent to its end. If it stopped at its limit of turns, the reason is "budget", and its text says so.
 
     Args:
         models: the user's, by what they are for.
@@ -207,9 +211,8 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
             turns = counted(most, "turn")
             with suppress(AgentError):  # the reason for the end stays the limit
                 whole = _together(ended, await run(_LAST_TURN.format(most=turns), ended.agent, 1))
-                return msgspec.structs.replace(
-                    whole, text=f"{AT_LIMIT}{turns}, and reports what it has.\n\n{whole.text}"
-                )
+                text = f"It stopped at its limit of {turns}, and reports what it has.\n\n{whole.text}"
+                return msgspec.structs.replace(whole, text=text, reason=ended.reason)
             raise
 
     ends = context.state(AgentEnds, AgentEnds)
@@ -228,12 +231,12 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
         except AgentError as error:
             if error.result is None:
                 raise
-            text = f"{error}\n\nIts last message:\n{_report(error.result)}"
+            text = f"{error}\n\nIts last message:\n{report_of(error.result)}"
             raise ToolError(text, _details(error.result)) from error
         finally:
             _STARTABLE.reset(limited)
             RUNNING_AGENT.reset(within)
-    return text_result(_report(result), details=_details(result))
+    return result
 
 
 def _together(before: AgentResult, after: AgentResult) -> AgentResult:
@@ -323,7 +326,8 @@ def _details(result: AgentResult) -> dict[str, Json]:
     return {"agent": result.agent, "worktree": result.worktree}
 
 
-def _report(result: AgentResult) -> str:
+def report_of(result: AgentResult) -> str:
+    """Return what an agent reports, with what it used and changed."""
     more = len(result.changed) - _MOST_SHOWN
     changed = ", ".join(result.changed[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
     changes = f"; it edited {changed}" if changed else ""

@@ -49,7 +49,7 @@ _LOOKING = ActionGroup(
         action("app.fullscreen", "f3", "Toggle full-screen mode"),
         action("app.message.copy", "ctrl+x", "Copy the last answer"),
         action("app.settings", "", "Change the settings"),
-        action("app.clear", "ctrl+c", "Clear the editor; twice: leave"),
+        action("app.clear", "ctrl+c", "Clear the editor; if it is empty, stop the run; twice: leave"),
         action("app.exit", "ctrl+d", "Leave, if the editor is empty"),
         action("app.suspend", "ctrl+z", "Suspend"),
     ),
