@@ -10,6 +10,19 @@ from kaa.core.provider import ThinkingLevel
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
 """How long servers shall keep a prompt: not at all, for their usual minutes, or for the longest time they offer."""
 
+BUDGET_TOKENS: Mapping[ThinkingLevel, int] = {
+    "minimal": 1024,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16_384,
+    "xhigh": 16_384,
+    "max": 16_384,
+}
+"""The most tokens of reasoning by level, where a server takes a number and the user has said nothing else."""
+
+SMALLEST_ANSWER_TOKENS = 1024
+"""What is left of a reply's limit for the answer: the reasoning is a part of the reply and counts against the limit."""
+
 # The first that is set counts; the second is pi's.
 _RETENTION_VARIABLES = ("KAA_CACHE_RETENTION", "PI_CACHE_RETENTION")
 _RETENTIONS: dict[str, CacheRetention] = {name: name for name in get_args(CacheRetention)}

@@ -11,7 +11,7 @@ from kaa.llm.anthropic.reply import MessageParser
 from kaa.llm.anthropic.request import AnthropicConcessions, messages_request, renderer
 from kaa.llm.concessions import conceding
 from kaa.llm.handoff import kept_reasoning
-from kaa.llm.http.streaming import stream_reply
+from kaa.llm.http.streaming import call_id_prefix, stream_reply
 from kaa.llm.http.transport import Transport
 from kaa.llm.wire import Endpoint, peer_of
 
@@ -54,7 +54,6 @@ class AnthropicMessages:
 
     def _ask(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
-        # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
-        parser = MessageParser(peer, call_id_prefix=f"call_{len(request.messages)}")
+        parser = MessageParser(peer, call_id_prefix=call_id_prefix(request))
         asked = messages_request(request, self._endpoint, self._renderer, self._made)
         return stream_reply(self._transport, asked, parser, peer)

@@ -28,6 +28,7 @@ from kaa.llm.deferral import deferred_tools, found_tools
 from kaa.llm.handoff import made_by, portable_id, portable_name, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
+from kaa.llm.tuning import BUDGET_TOKENS, SMALLEST_ANSWER_TOKENS
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
 
@@ -254,16 +255,7 @@ def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
 # Sources: https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting, which lists what each model
 # takes, and https://platform.claude.com/docs/en/build-with-claude/effort.
 
-_BUDGET_TOKENS: Final[dict[ThinkingLevel, int]] = {
-    "minimal": 1024,
-    "low": 2048,
-    "medium": 8192,
-    "high": 16_384,
-    "xhigh": 16_384,
-    "max": 16_384,
-}
 _SMALLEST_BUDGET_TOKENS: Final = 1024
-_SMALLEST_ANSWER_TOKENS: Final = 1024
 
 # claude-opus-4-6, us.anthropic.claude-sonnet-4-6-v1:0, claude-opus-4-20250514 (a date is no minor version).
 _GENERATION: Final = re.compile(r"claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
@@ -295,8 +287,8 @@ def _thinking_fields(request: Request, endpoint: Endpoint, *, broken_in: bool, a
     if broken_in and "claude" in model.id:
         return _OFF
     # Both the reasoning and the answer come out of max_tokens.
-    wanted = max(_SMALLEST_BUDGET_TOKENS, endpoint.tuning.budgets(_BUDGET_TOKENS)[level])
-    budget = min(wanted, request.reply_limit - _SMALLEST_ANSWER_TOKENS)
+    wanted = max(_SMALLEST_BUDGET_TOKENS, endpoint.tuning.budgets(BUDGET_TOKENS)[level])
+    budget = min(wanted, request.reply_limit - SMALLEST_ANSWER_TOKENS)
     if budget < _SMALLEST_BUDGET_TOKENS:
         return _OFF
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}

@@ -11,7 +11,7 @@ from kaa.core.provider import Request, StreamEvent
 from kaa.llm.completions.reply import CompletionParser
 from kaa.llm.completions.request import completion_request, renderer
 from kaa.llm.concessions import conceding
-from kaa.llm.http.streaming import stream_reply
+from kaa.llm.http.streaming import call_id_prefix, stream_reply
 from kaa.llm.http.transport import Transport
 from kaa.llm.wire import Endpoint, peer_of
 
@@ -61,9 +61,7 @@ class OpenAICompletions:
 
     def _ask(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
-        # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
         ends_with_reason = self._endpoint.compat.supports_finish_reason
-        prefix = f"call_{len(request.messages)}"
-        parser = CompletionParser(peer, call_id_prefix=prefix, ends_with_reason=ends_with_reason)
+        parser = CompletionParser(peer, call_id_prefix=call_id_prefix(request), ends_with_reason=ends_with_reason)
         asked = completion_request(request, self._endpoint, self._renderer)
         return stream_reply(self._transport, asked, parser, peer)

@@ -36,6 +36,7 @@ from kaa.llm.handoff import (
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
 from kaa.llm.thinking_levels import USUAL_EFFORTS
+from kaa.llm.tuning import BUDGET_TOKENS, SMALLEST_ANSWER_TOKENS
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint
 
@@ -263,19 +264,6 @@ def _mark(messages: list[JsonObject], positions: set[int], mark: JsonObject) -> 
 _BASETEN_ARGUMENTS: Final[dict[str, Json]] = {"enable_thinking": {"$var": "thinking.enabled"}}
 
 
-# Where a server takes the most tokens of reasoning, and the user has said nothing else.
-_BUDGET_TOKENS: Final[dict[ThinkingLevel, int]] = {
-    "minimal": 1024,
-    "low": 2048,
-    "medium": 8192,
-    "high": 16_384,
-    "xhigh": 16_384,
-    "max": 16_384,
-}
-# Reasoning and answer come out of the same limit.
-_SMALLEST_ANSWER_TOKENS: Final = 1024
-
-
 def _thinking_fields(request: Request, endpoint: Endpoint) -> JsonObject:
     """The fields of a request that make a model think as hard as the request wants, or not think with `off`."""
     field, budget = endpoint.compat.budget_field, _budget(request, endpoint)
@@ -285,8 +273,8 @@ def _thinking_fields(request: Request, endpoint: Endpoint) -> JsonObject:
 
 def _budget(request: Request, endpoint: Endpoint) -> int | None:
     """The most tokens of reasoning; None without reasoning, or where the reply has too few for it."""
-    wanted = endpoint.tuning.budgets(_BUDGET_TOKENS).get(request.thinking)
-    room = request.reply_limit - _SMALLEST_ANSWER_TOKENS
+    wanted = endpoint.tuning.budgets(BUDGET_TOKENS).get(request.thinking)
+    room = request.reply_limit - SMALLEST_ANSWER_TOKENS
     return min(wanted, room) if wanted and room > 0 else None
 
 

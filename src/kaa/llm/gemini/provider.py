@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from kaa.core.provider import Request, StreamEvent
 from kaa.llm.gemini.reply import GeminiParser
 from kaa.llm.gemini.request import generate_request, renderer
-from kaa.llm.http.streaming import stream_reply
+from kaa.llm.http.streaming import call_id_prefix, stream_reply
 from kaa.llm.http.transport import Transport
 from kaa.llm.wire import Endpoint, peer_of
 
@@ -20,6 +20,5 @@ class GoogleGemini:
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
-        # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
-        parser = GeminiParser(peer, call_id_prefix=f"call_{len(request.messages)}")
+        parser = GeminiParser(peer, call_id_prefix=call_id_prefix(request))
         return stream_reply(self._transport, generate_request(request, self._endpoint, self._renderer), parser, peer)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from kaa.core.provider import Request, ThinkingLevel
 from kaa.llm.rendering import JsonObject
 from kaa.llm.thinking_levels import by_nearness
+from kaa.llm.tuning import SMALLEST_ANSWER_TOKENS
 from kaa.llm.wire import Endpoint
 
 # gemini-2.5-pro, gemini-3-flash-preview, google/gemini-3.1-pro, gemini-live-2.5-flash; gemini-exp-1206 has none.
@@ -16,8 +17,6 @@ _GENERATION: Final = re.compile(r"gemini-(?:[a-z]+-)*(\d{1,2})(?!\d)(?:\.(\d{1,2
 _NEWEST: Final = (99, 0)  # what gemini-flash-latest means
 _FIRST_WITH_LEVELS: Final = (3, 0)
 _FIRST_PRO_WITH_MEDIUM: Final = (3, 1)
-# Thinking is a part of the reply and counts against its limit.
-_SMALLEST_ANSWER_TOKENS: Final = 1024
 
 
 class _Budgets(NamedTuple):
@@ -78,4 +77,4 @@ def _budget(level: ThinkingLevel, request: Request, endpoint: Endpoint) -> int:
         return 0 if limits.can_be_off else limits.least
     usual: dict[ThinkingLevel, int] = {"minimal": limits.least, "low": 2048, "medium": 8192}
     wanted = endpoint.tuning.budgets(usual).get(level, limits.most)
-    return max(limits.least, min(wanted, limits.most, request.reply_limit - _SMALLEST_ANSWER_TOKENS))
+    return max(limits.least, min(wanted, limits.most, request.reply_limit - SMALLEST_ANSWER_TOKENS))

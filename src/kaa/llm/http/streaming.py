@@ -10,7 +10,7 @@ import msgspec
 
 from kaa.core.errors import ProviderError
 from kaa.core.messages import Usage
-from kaa.core.provider import ReplyInfo, StreamEvent
+from kaa.core.provider import ReplyInfo, Request, StreamEvent
 from kaa.llm import reply_json
 from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import malformed
@@ -97,6 +97,14 @@ class ReplyParser(ABC):
         if info != known:
             self._info = info
             self._buffer.add(info)
+
+
+def call_id_prefix(request: Request) -> str:
+    """Return how the ids begin that kaa gives to tool calls of the reply to `request`, if its server gives none.
+
+    They are counted within the reply; the length of the history tells replies apart.
+    """
+    return f"call_{len(request.messages)}"
 
 
 async def stream_reply(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kaa.core.provider import Request, StreamEvent
 from kaa.llm.concessions import conceding
 from kaa.llm.handoff import kept_reasoning
-from kaa.llm.http.streaming import stream_reply
+from kaa.llm.http.streaming import call_id_prefix, stream_reply
 from kaa.llm.http.transport import Transport
 from kaa.llm.responses.reply import ResponseParser
 from kaa.llm.responses.request import ResponsesConcessions, renderer, responses_request
@@ -61,7 +61,6 @@ class OpenAIResponses:
 
     def _ask(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         peer = peer_of(self._endpoint, request.model.provider, request.model.id)
-        # Ids of a server that gives none are counted within the reply; the length of the history tells replies apart.
-        parser = ResponseParser(peer, call_id_prefix=f"call_{len(request.messages)}")
+        parser = ResponseParser(peer, call_id_prefix=call_id_prefix(request))
         asked = responses_request(request, self._endpoint, self._renderer, self._made)
         return stream_reply(self._transport, asked, parser, peer)
