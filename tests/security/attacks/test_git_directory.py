@@ -91,6 +91,20 @@ def test_other_programs_find_nothing_to_obey(kaa: Kaa) -> None:
     assert [path for path in paths if f"{path.parts[1]}.kaa-blocked" not in told] == []
 
 
+def test_a_mark_of_a_plugin_stays_as_long_as_it_is_empty(kaa: Kaa) -> None:
+    mark = kaa.project / ".git" / "sg-hook-once-toolu_01"
+
+    _, told = play(kaa, f"touch {mark}", "git commit -q --allow-empty -m x")
+
+    assert mark.exists()
+    assert "kaa-blocked" not in told
+
+    _, told = play(kaa, f"echo x > {mark}")
+
+    assert mark.read_bytes() == b""
+    assert f"{mark.name}.kaa-blocked" in told
+
+
 def test_a_conflict_in_a_repository_with_rerere_is_resolved(kaa: Kaa) -> None:
     (kaa.project / ".git" / "rr-cache").mkdir()
     git(kaa, "config", "rerere.enabled", "true", check=True)

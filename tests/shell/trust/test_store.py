@@ -167,7 +167,7 @@ def test_a_long_difference_is_shown_as_a_whole(store: TrustStore) -> None:
     lines = state.difference.diff.splitlines()
     assert lines[2] == "@@ -1,1502 +1,1503 @@"
     assert (lines.count("-old"), lines.count("+new")) == (1_500, 1_500)
-    assert lines[-3:] == ["+evil", " end", " "]
+    assert lines[-3:] == ["+new", "+evil", " end"]
 
 
 @pytest.mark.parametrize("content", [b"# coding: latin-1\n# \xe4\nevil\n", b"y = 1\n" * 50_000 + b"evil\n"])
