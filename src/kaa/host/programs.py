@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.host.paths import is_below, last_change, link_at, trail
 from kaa.host.process import current_directory
-from kaa.host.shims import is_folder_of_shims, is_shim, leads_to_shim
 
 if TYPE_CHECKING:
     from kaa.host.known_projects import KnownProjects
@@ -84,6 +83,8 @@ class HostPrograms:
         writable: Iterable[str],
         projects: "KnownProjects | None" = None,
     ) -> None:
+        from kaa.host.shims import is_folder_of_shims  # lazy: few programs are looked at so closely
+
         self._environ = environ
         # Where / is the project, commands write nothing, or whatever the user can: there is no outside.
         self._writable = tuple(path for path in dict.fromkeys(map(os.path.realpath, writable)) if path != "/")
@@ -195,6 +196,8 @@ class HostPrograms:
 
     def _executed(self, path: str) -> list[str]:
         """The program of a path, or what a shim there executes in the home."""
+        from kaa.host.shims import is_folder_of_shims, is_shim  # lazy, as above
+
         if not is_shim(os.path.abspath(path)):
             return [path]
         from kaa.host.version_managers import executed_by_shims  # lazy: not everybody has them
@@ -208,6 +211,8 @@ class HostPrograms:
         ]
 
     def _is_safe_program(self, path: str) -> bool:
+        from kaa.host.shims import is_shim  # lazy, as above
+
         interpreter = _interpreter(path)
         programs = [path] if interpreter is None else [path, interpreter]
         return all(self._is_safe(one) and not is_shim(one) for one in programs)
@@ -240,6 +245,8 @@ class _Outside(NamedTuple):
         Args:
             link_at: as for `trail`.
         """
+        from kaa.host.shims import leads_to_shim  # lazy, as above
+
         if not os.path.isabs(path):
             return False
         places = tuple(trail(path, link_at))

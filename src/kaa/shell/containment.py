@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from kaa.ext.errors import CommandError
-from kaa.ext.escalations import Escalation
 from kaa.hands.policy import Mode
 from kaa.host.paths import is_below
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
-from kaa.workspace.permitted import PermittedWorkspace, Target
 from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.findings import AskAboutFound
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
@@ -24,10 +22,12 @@ from kaa.workspace.sandbox.sandbox import SandboxStatus
 _EFFECTIVE_TIERS = ("full", "bwrap")
 
 if TYPE_CHECKING:
+    from kaa.ext.escalations import Escalation
     from kaa.ext.session_services import SandboxPorts
     from kaa.workspace.git_held import HeldFiles, Incoming, Taken
     from kaa.workspace.moved_files import MovedFiles
     from kaa.workspace.network.asking import HostAsker
+    from kaa.workspace.permitted import Target
 
 
 def contain(workspace: Workspace) -> "Containment":
@@ -133,7 +133,7 @@ class Contained:
         """Wait until it is certain whether the kernel confines what runs."""
         await self._workspace.sandbox.status()
 
-    def permits(self, escalation: Escalation) -> bool:
+    def permits(self, escalation: "Escalation") -> bool:
         sandbox = self._workspace.sandbox
         if not sandbox.confined:
             return True
@@ -163,7 +163,7 @@ class Contained:
         """What the user chose, but for the network."""
         return self._workspace.sandbox.options
 
-    def objection(self, escalation: Escalation) -> str | None:
+    def objection(self, escalation: "Escalation") -> str | None:
         match escalation.kind:
             case "directory":
                 return self._workspace.sandbox.objection(SandboxChange(writable=(escalation.what,)))
@@ -199,8 +199,10 @@ class Contained:
         except CommandError as error:
             raise PermissionError(str(error)) from error
 
-    def unconfined(self, target: Target | None) -> Workspace:
+    def unconfined(self, target: "Target | None") -> Workspace:
         """The project without a sandbox, or only `target` without one, for one call."""
+        from kaa.workspace.permitted import PermittedWorkspace  # lazy: few calls have a permit
+
         unconfined = self._workspace.unconfined()
         return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
@@ -358,7 +360,7 @@ class NoSandbox:
     async def settle(self) -> None:
         """There is nothing to wait for."""
 
-    def permits(self, escalation: Escalation) -> bool:
+    def permits(self, escalation: "Escalation") -> bool:
         """Nothing is held back."""
         return True
 
@@ -372,7 +374,7 @@ class NoSandbox:
         """Nothing was chosen that could hold anything back."""
         return SandboxOptions(mode="full-access")
 
-    def objection(self, escalation: Escalation) -> str | None:
+    def objection(self, escalation: "Escalation") -> str | None:
         """Nothing is held back."""
         return None
 
@@ -399,8 +401,10 @@ class NoSandbox:
     async def admit(self, service: str) -> None:
         """There is nothing that could be reached."""
 
-    def unconfined(self, target: Target | None) -> Workspace:
+    def unconfined(self, target: "Target | None") -> Workspace:
         """The same workspace, or only `target` in it."""
+        from kaa.workspace.permitted import PermittedWorkspace  # lazy, as above
+
         return self._workspace if target is None else PermittedWorkspace(self._workspace, target)
 
     def watched(

@@ -63,7 +63,6 @@ from kaa.shell.session_parts import AgentEvents, SessionParts
 from kaa.shell.settings import Settings, load_settings, load_user_settings
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.trust.configuration import ProjectConfiguration
-from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
     from kaa.shell.navigating import Navigation
     from kaa.shell.trust.decisions import TrustDecisions
     from kaa.shell.worktrees.of_conversation import ConversationWorktrees
+    from kaa.workspace.checkpoints.contract import Kept
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -170,7 +170,9 @@ async def open_conversation(
     def abort() -> None:
         built.agent.abort()  # which comes after the gate that can stop it
 
-    async def keeps(patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
+    async def keeps(patterns: Sequence[str], *, name: str = "", kind: str = "") -> "Kept":
+        from kaa.workspace.checkpoints.contract import Kept  # lazy: few commands destroy something
+
         can_be_undone = session.store.path is not None or asker.can_ask  # else nobody comes back to the session
         return await checkpoints.keeps(patterns, name=name, kind=kind) if can_be_undone else Kept(False)
 

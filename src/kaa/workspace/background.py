@@ -8,7 +8,6 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.workspace.blocked import BlockedError
-from kaa.workspace.output import OutputCollector
 from kaa.workspace.protocol import (
     BackgroundOutput,
     BackgroundProcess,
@@ -114,6 +113,8 @@ class _Process:
     """One command and what it has printed."""
 
     def __init__(self, process_id: int, command: CommandRequest, run: RunCommand, logs: str | None) -> None:
+        from kaa.workspace.output import OutputCollector  # lazy: few commands run in the background
+
         self.id = process_id
         self._command = command
         self._started = time.monotonic()

@@ -19,12 +19,9 @@ from kaa.host.programs import SAFE_PATH, home_of, host_programs
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.channel import parse
-from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
 from kaa.workspace.commands import CommandRunner, OwnStreams
-from kaa.workspace.environment import command_environment
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.network.allow_list import NetworkRule
-from kaa.workspace.output import OutputCollector
 from kaa.workspace.outside_views import OutsideViews
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import (
@@ -59,6 +56,7 @@ from kaa.workspace.slot_requests import SlotRequests
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
+    from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
     from kaa.workspace.network.asking import HostAsker, HostQuestions
     from kaa.workspace.parsing import Parsed, Parser
     from kaa.workspace.protected_files import Owner
@@ -467,6 +465,8 @@ class LocalWorkspace:
         kind: Literal["command", "background"] = "command",
     ) -> CommandResult:
         """`kind`: `background` for what `run_in_background` starts."""
+        from kaa.workspace.output import OutputCollector  # lazy: many conversations run no command
+
         output = OutputCollector(
             command.tail_bytes,
             logs=self._logs() if command.spill else None,
@@ -537,14 +537,16 @@ class LocalWorkspace:
         return await asyncio.to_thread(self._keep, data, suffix)
 
     def _keep(self, output: bytes, suffix: str) -> str | None:
+        from kaa.workspace.output import OutputCollector  # lazy, as above
+
         collector = OutputCollector(0, logs=self._logs(), on_output=None, suffix=suffix)
         collector.feed(output)
         collector.close()
         return collector.log_path
 
     def checkpoints(
-        self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
-    ) -> Checkpoints:
+        self, folder: str, session_id: str, limits: "CheckpointLimits", permit: "Permit | None" = None
+    ) -> "Checkpoints":
         from kaa.workspace.checkpoints.local import LocalCheckpoints  # lazy: a chat without tools needs none
         from kaa.workspace.protected_files import ProtectedFiles
 
@@ -668,6 +670,8 @@ class LocalWorkspace:
 
     async def _environment(self, command: CommandRequest) -> dict[str, str]:
         """What a command gets, unless it asks for changes."""
+        from kaa.workspace.environment import command_environment  # lazy, as above
+
         confining = await self.sandbox.environment()
         if self._commands_environment is None or self._commands_environment[0] is not confining:
             own = command_environment(self._own_environment, confined=bool(confining))
@@ -777,6 +781,7 @@ class LocalWorkspace:
 
     @cached_property
     def _ripgrep(self) -> "Ripgrep":
+        from kaa.workspace.environment import command_environment  # lazy, as above
         from kaa.workspace.ripgrep import Ripgrep  # lazy: most runs search nothing
 
         return Ripgrep(self._runner, command_environment(self._own_environment, confined=True))

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, runt
 import msgspec
 
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
+
+    from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
 
 # What a command outside the sandbox does with links in directories that commands in it can write: follow them, follow
 # none where the user has the right to forbid it, or not run where it would follow one.
@@ -560,8 +561,8 @@ class Workspace(Protocol):
         ...
 
     def checkpoints(
-        self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
-    ) -> Checkpoints:
+        self, folder: str, session_id: str, limits: "CheckpointLimits", permit: "Permit | None" = None
+    ) -> "Checkpoints":
         """What turns of a session change, so that it can be taken back. Nothing is done before its `begin`.
 
         Args:

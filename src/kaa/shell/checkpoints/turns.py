@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from kaa.core.agent import Agent
 from kaa.core.events import (
@@ -27,8 +28,10 @@ from kaa.session.store import SessionStore
 from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, missing, naming
 from kaa.shell.home import Home
 from kaa.shell.settings import CheckpointSettings
-from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints, Kept
 from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints, Kept
 
 _USER = "!"  # the id of a command of the user's own, and its owner: no model gives it to a call
 _LEFT = "git's configuration or hooks, which checkpoints do not cover: see git config --list --local, .git/hooks"
@@ -50,7 +53,7 @@ def take_checkpoints(
     """Have checkpoints taken of an agent's turns in a project, if the settings want them."""
     folder = home.checkpoints / folder_name(workspace.root)
 
-    def make() -> Checkpoints:
+    def make() -> "Checkpoints":
         from kaa.shell.checkpoints.permission import limits_of, permission  # lazy: many chats change nothing
 
         permit = permission(asker, notify, folder)
@@ -90,7 +93,7 @@ class TurnCheckpoints:
         agent: Agent,
         store: SessionStore,
         recorder: SessionRecorder,
-        checkpoints: Callable[[], Checkpoints] | None,
+        checkpoints: "Callable[[], Checkpoints] | None",
         path_of: Callable[[ToolCall], str | None],
         in_background: Callable[[], bool],
         notify: Callable[[str], None],
@@ -173,7 +176,9 @@ class TurnCheckpoints:
         if not self._agent.is_running:
             self._collect()
 
-    async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
+    async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> "Kept":
+        from kaa.workspace.checkpoints.contract import Kept  # lazy: many turns change nothing
+
         checkpoints = self._made()
         if checkpoints is None:
             return Kept(False)
@@ -184,7 +189,7 @@ class TurnCheckpoints:
             self.report(error)
             return Kept(False)
 
-    async def caught_up(self) -> Checkpoints | None:
+    async def caught_up(self) -> "Checkpoints | None":
         """The checkpoints, once everything is in the session that the agent did until now; None if they are off.
 
         Raises:
@@ -205,7 +210,7 @@ class TurnCheckpoints:
             if self._collecting is collecting:
                 self._collecting = None
 
-    def required(self) -> Checkpoints:
+    def required(self) -> "Checkpoints":
         """The checkpoints.
 
         Raises:
@@ -216,7 +221,7 @@ class TurnCheckpoints:
             raise CommandError(f"file checkpoints are off: {self._problem}")
         return checkpoints
 
-    def record(self, change_set: ChangeSet, after: str | None, *, rewind: bool = False) -> None:
+    def record(self, change_set: "ChangeSet", after: str | None, *, rewind: bool = False) -> None:
         """Name a change set in the session, as `naming` has it.
 
         Raises:
@@ -265,12 +270,12 @@ class TurnCheckpoints:
         leaf = self._store.tree.leaf
         return None if leaf is None else leaf.id
 
-    def _made(self) -> Checkpoints | None:
+    def _made(self) -> "Checkpoints | None":
         if self._make is not None and self._checkpoints is None:
             self._checkpoints = self._make()
         return self._checkpoints
 
-    def _begin(self) -> Checkpoints | None:
+    def _begin(self) -> "Checkpoints | None":
         checkpoints = self._made()
         if checkpoints is not None:
             checkpoints.begin()
@@ -334,7 +339,7 @@ class TurnCheckpoints:
             )
 
     async def _keep(
-        self, checkpoints: Checkpoints, earlier: asyncio.Task[None] | None, after: str | None, *, more_to_come: bool
+        self, checkpoints: "Checkpoints", earlier: asyncio.Task[None] | None, after: str | None, *, more_to_come: bool
     ) -> None:
         if earlier is not None:
             await earlier
@@ -349,7 +354,7 @@ class TurnCheckpoints:
         if change_set is not None:
             self.record(change_set, after)
 
-    async def _recover(self, checkpoints: Checkpoints) -> None:
+    async def _recover(self, checkpoints: "Checkpoints") -> None:
         """Once: what a turn did that was killed belongs behind what was the leaf when the session was opened."""
         if self._recovered:
             return

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kaa.hands.policy import Policy
-from kaa.workspace.network.environment import java_proxy_options, proxy_environment
 
 
 class _ToolCache(NamedTuple):
@@ -88,6 +87,11 @@ def sandbox_environment(policy: Policy, proxy_port: int | None, environment: Map
         proxy_port: where the network proxy listens inside the sandbox; None without one.
         environment: the user's own.
     """
+    from kaa.workspace.network.environment import (  # lazy: many conversations run no command
+        java_proxy_options,
+        proxy_environment,
+    )
+
     if policy.tier == "none":
         return {}
     temporary = _MOUNTED_TEMPORARY if policy.tier in ("full", "bwrap") else policy.temporary
