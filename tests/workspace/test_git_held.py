@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.git_held import HeldFiles, HeldFilesOfGit, Taken
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest
@@ -84,6 +85,20 @@ def test_what_a_hook_is_a_link_to_is_held(local: RunLocal, repository: Path) -> 
     assert held.without == (":(top,exclude)scripts/check it",)
     assert stashed is not None
     assert stashed.paths == ("scripts/check it",)
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_tool_says_of_what_a_hook_is_a_link_to_that_it_is_protected(local: RunLocal, repository: Path) -> None:
+    (repository / "check").write_text("mine")
+    (repository / ".git" / "hooks").mkdir(exist_ok=True)
+    (repository / ".git" / "hooks" / "pre-commit").symlink_to("../../check")
+
+    async def write(workspace: LocalWorkspace) -> BlockedError:
+        with pytest.raises(BlockedError) as error:
+            await workspace.write("check", b"other")
+        return error.value
+
+    assert local(write, sandbox=SandboxOptions()).blocked == Blocked("protected", str(repository / "check"))
 
 
 async def _both(asked: HeldFilesOfGit, skill: Path) -> tuple[HeldFiles | None, HeldFiles | None]:

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 # When it is looked whether a background process listens on a port: most servers start within some seconds.
 _SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
 # What a policy makes the system answer; EXDEV and EBUSY come from names that are mounts.
+_MOUNTED = frozenset({errno.EROFS, errno.EBUSY})  # of these, what a mount is the reason for
 _REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV})
 
 
@@ -748,7 +749,8 @@ class LocalWorkspace:
             if carrier.found:  # it was moved away while it was written
                 raise BlockedError(carrier.found[0], path) from error
             if error.errno in _REFUSALS and self.sandbox.confined:
-                raise BlockedError(denied or Blocked("write", absolute), path) from error
+                named = self.sandbox.denials().of_named(absolute) if error.errno in _MOUNTED else None
+                raise BlockedError(denied or named or Blocked("write", absolute), path) from error
             raise
         if carrier.found:
             raise BlockedError(carrier.found[0], path)

@@ -113,6 +113,14 @@ class Denials:
         kind = self._kind_of_write(path)
         return None if kind is None else Blocked(kind, path)
 
+    def of_named(self, path: str) -> Blocked | None:
+        """Why a file of the project may not be written that only configuration or a link makes protected.
+
+        Args:
+            path: absolute, normalised.
+        """
+        return Blocked("protected", path) if self._is_named(os.path.realpath(path)) else None
+
     def of_read(self, path: str) -> Blocked | None:
         """Why a file may not be read, or None if the policy does not mind.
 
