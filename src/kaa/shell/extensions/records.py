@@ -1,14 +1,12 @@
 """What kaa knows about extensions besides their files: `extensions.json` in kaa's home."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from kaa.ext.permissions import Permissions
 from kaa.ext.places import ExtensionId, Kind, check_key
-from kaa.host.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import RecordsFile
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.home import Home
 
@@ -68,39 +66,13 @@ class _File(msgspec.Struct, frozen=True):
     extensions: dict[str, ExtensionRecord] = {}
 
 
-class ExtensionRecords:
-    """The records of the user's extensions."""
+class ExtensionRecords(RecordsFile[dict[str, ExtensionRecord]]):
+    """The records of the user's extensions, by the key of the extension."""
+
+    _error = ExtensionRecordsError
 
     def __init__(self, home: Home) -> None:
-        self._path = home.path / "extensions.json"
-        self._file = PrivateFile(self._path)
-
-    def read(self) -> Mapping[str, ExtensionRecord]:
-        """All records, by the key of the extension.
-
-        Raises:
-            ExtensionRecordsError: they cannot be read.
-        """
-        try:
-            return self._parse(self._file.read())
-        except PrivateFileError as error:
-            raise ExtensionRecordsError(str(error)) from error
-
-    @contextmanager
-    def rewriting(self) -> Iterator[dict[str, ExtensionRecord]]:
-        """The records to be changed. They are written when the block ends; meanwhile no other process changes them.
-
-        Raises:
-            ExtensionRecordsError: they cannot be read or written.
-        """
-        try:
-            with self._file.rewriting() as content:
-                records = self._parse(content)
-                yield records
-                kept = {key: record for key, record in sorted(records.items()) if record != ExtensionRecord()}
-                self._file.replace(msgspec.json.format(msgspec.json.encode(_File(kept)), indent=2) + b"\n")
-        except PrivateFileError as error:
-            raise ExtensionRecordsError(str(error)) from error
+        super().__init__(home.path / "extensions.json")
 
     def grant(self, extension: ExtensionId, permissions: Permissions) -> None:
         """Keep what the user permits an extension.
@@ -112,7 +84,7 @@ class ExtensionRecords:
             before = records.get(extension.consent, ExtensionRecord())
             records[extension.consent] = msgspec.structs.replace(before, granted=permissions)
 
-    def _parse(self, content: bytes | None) -> dict[str, ExtensionRecord]:
+    def _parsed(self, content: bytes | None) -> dict[str, ExtensionRecord]:
         try:
             records = msgspec.json.decode(content or b"{}", type=_File).extensions
             for key in records:
@@ -122,3 +94,6 @@ class ExtensionRecords:
                 f"{self._path}: {error}. Correct it, or remove it and install the extensions again"
             ) from error
         return records
+
+    def _kept(self, records: dict[str, ExtensionRecord]) -> _File:
+        return _File({key: record for key, record in sorted(records.items()) if record != ExtensionRecord()})

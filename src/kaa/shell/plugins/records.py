@@ -1,15 +1,13 @@
 """Which marketplaces the user knows and which plugins are installed: `plugins.json` in kaa's home."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import msgspec
 
 from kaa.components.plugins.manifest import Plugin
 from kaa.components.plugins.variables import PluginFolders
 from kaa.core.messages import Json
-from kaa.host.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import RecordsFile
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.home import Home
 
@@ -72,38 +70,13 @@ class Records(msgspec.Struct, frozen=True):
     plugins: dict[str, InstalledPlugin] = {}
 
 
-class PluginRecords:
+class PluginRecords(RecordsFile[Records]):
     """The records of the user's plugins."""
 
+    _error = InstallationError
+
     def __init__(self, home: Home) -> None:
-        self._path = home.plugin_records
-        self._file = PrivateFile(self._path)
-
-    def read(self) -> Records:
-        """All records.
-
-        Raises:
-            InstallationError: they cannot be read.
-        """
-        try:
-            return self._parsed(self._file.read())
-        except PrivateFileError as error:
-            raise InstallationError(str(error)) from error
-
-    @contextmanager
-    def rewriting(self) -> Iterator[Records]:
-        """The records to be changed. They are written when the block ends; meanwhile no other process changes them.
-
-        Raises:
-            InstallationError: they cannot be read or written.
-        """
-        try:
-            with self._file.rewriting() as content:
-                records = self._parsed(content)
-                yield records
-                self._file.replace(msgspec.json.format(msgspec.json.encode(records), indent=2) + b"\n")
-        except PrivateFileError as error:
-            raise InstallationError(str(error)) from error
+        super().__init__(home.plugin_records)
 
     def _parsed(self, content: bytes | None) -> Records:
         try:
