@@ -17,7 +17,6 @@ from tests.support.model_script import Answer, Call, ScriptItem, Tokens, say
 from tests.support.prefix_cache import PrefixCache
 from tests.support.stage import Stage
 
-AGAIN = ConversationOptions(model="m", session=ContinueSession())
 _LINE = "[Old result of "
 
 

@@ -10,8 +10,6 @@ from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import DirEntry
 from tests.support.agents import run
 
-SKILLS = Place(".agents/skills", "skill", "agents")
-
 
 def found(files: dict[str, bytes], *places: Place) -> Found:
     return run(find(MemoryWorkspace(files), places or PROJECT_PLACES, MemoryWorkspace().root))

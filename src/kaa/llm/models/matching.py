@@ -7,6 +7,7 @@ from kaa.core.provider import Model, ThinkingLevel
 from kaa.llm.thinking_levels import LEVELS
 
 _PUNCTUATION = re.compile(r"[^a-z0-9]+")
+_MOST_SUGGESTIONS = 5
 _LEVELS: dict[str, ThinkingLevel] = {level: level for level in LEVELS}
 
 
@@ -69,11 +70,11 @@ def is_certain(query: str, model: Model) -> bool:
     return model.id == query or _ends(_plain(model.id), _plain(query))
 
 
-def suggestions(query: str, models: Iterable[Model], limit: int = 5) -> list[str]:
+def suggestions(query: str, models: Iterable[Model]) -> list[str]:
     """The models whose names are close to `query`, as `provider/id`."""
     names = {model.qualified_id: model.id for model in models}
-    close = close_names(query.rpartition("/")[2], dict.fromkeys(names.values()), limit)
-    return [name for model_id in close for name, other in names.items() if other == model_id][:limit]
+    close = close_names(query.rpartition("/")[2], dict.fromkeys(names.values()), _MOST_SUGGESTIONS)
+    return [name for model_id in close for name, other in names.items() if other == model_id][:_MOST_SUGGESTIONS]
 
 
 def close_names(name: str, names: Iterable[str], limit: int = 3, *, cutoff: float = 0.5) -> list[str]:

@@ -28,7 +28,6 @@ class FallbackModels:
         agent: whose model is replaced.
         chain: the models, as `--model` takes them, in the order in which they are to be tried.
         notify: told, in a sentence, of models of the chain that cannot be used.
-        clock: seconds, going up.
     """
 
     def __init__(
@@ -37,13 +36,11 @@ class FallbackModels:
         models: Models,
         chain: Sequence[str],
         notify: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._agent = agent
         self._models = models
         self._chain = tuple(chain)
         self._notify = notify
-        self._clock = clock
         self._chosen: ResolvedModel | None = None  # by the user, while another one stands in for it
         self._rest: dict[str, float] = {}  # models that were given up, and until when
         self._given_up: set[str] = set()  # in this run
@@ -91,10 +88,10 @@ class FallbackModels:
         if isinstance(error, AuthError | QuotaError | ModelNotFoundError):
             self._rest[name] = float("inf")
         elif error.retry_after is not None:
-            self._rest[name] = self._clock() + error.retry_after
+            self._rest[name] = time.monotonic() + error.retry_after
 
     def _is_resting(self, name: str) -> bool:
-        return self._clock() < self._rest.get(name, 0.0)
+        return time.monotonic() < self._rest.get(name, 0.0)
 
     def _heed_choices(self) -> None:
         """If the user has chosen since, that one is to answer, whatever was before."""

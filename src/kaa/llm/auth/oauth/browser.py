@@ -96,9 +96,7 @@ async def get_grant(
     }
 
 
-async def get_key_with_browser(
-    grant: KeyGrant, transport: Transport, screen: LoginScreen, *, limit_seconds: float = _LIMIT_SECONDS
-) -> str:
+async def get_key_with_browser(grant: KeyGrant, transport: Transport, screen: LoginScreen) -> str:
     """Have the user of a server agree, and return the API key it gives. Arguments and errors as above."""
     verifier = _verifier()
     # This server hands no state back: the path is what nobody else can know.
@@ -110,7 +108,7 @@ async def get_key_with_browser(
             "code_challenge_method": "S256",
         }
         screen.show_address(_with_query(grant.authorization_url, fields))
-        code = await _code(loopback, screen, limit_seconds)
+        code = await _code(loopback, screen, _LIMIT_SECONDS)
     fields = {"code": code, "code_verifier": verifier, "code_challenge_method": "S256"}
     return secret_of(await ask_in_json(transport, grant.key_url, fields), "key", host_of(grant.key_url))
 
