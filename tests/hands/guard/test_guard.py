@@ -1445,7 +1445,9 @@ def test_what_is_too_deep_for_a_path_is_moved_once(project: Path, start: Callabl
     _write(project / "sub" / ".claude" / "settings.json", "{}")
     brain = start()
 
-    above = os.open(project / "sub" / ".claude", os.O_RDONLY)
+    elsewhere = project.parent / "deep"  # where the guard moves nothing away before it is complete
+    elsewhere.mkdir()
+    above = os.open(elsewhere, os.O_RDONLY)
     for _ in range(levels):
         os.mkdir("x" * 255, dir_fd=above)
         below = os.open("x" * 255, os.O_RDONLY, dir_fd=above)
@@ -1453,6 +1455,7 @@ def test_what_is_too_deep_for_a_path_is_moved_once(project: Path, start: Callabl
         above = below
     os.symlink("evil", "link", dir_fd=above)
     os.close(above)
+    (elsewhere / ("x" * 255)).rename(project / "sub" / ".claude" / ("x" * 255))
 
     assert len(brain.ask("check")["findings"]) == 1
     assert brain.check() == {}
