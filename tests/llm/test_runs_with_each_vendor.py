@@ -1,17 +1,15 @@
 """One session that goes round all wire formats, run after run: each vendor would accept what its model is sent."""
 
+from pathlib import Path
 from typing import get_args
 
 import msgspec
-import pytest
 
 from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import SECRET, Kaa, conversation
 from tests.support.model_server import Answer, Call, ModelServer, Received, Wire
 from tests.support.vendor_judge import objections
 from tests.support.wire_formats import FORMATS, without_marks
-
-pytestmark = pytest.mark.usefixtures("full_access")
 
 _WIRES = get_args(Wire)
 # What the scripted server seals thought with.
@@ -42,8 +40,10 @@ def _wire_of(request: Received) -> Wire:
     return ends.get(request.path.rpartition("/")[2], "google-generative-ai")
 
 
-# tests/llm/test_switching.py has every pair of formats.
-def test_a_session_goes_round_all_formats_and_comes_back(kaa: Kaa) -> None:
+# Every pair of formats is in test_switching.py. What judges the requests takes seconds to load, as that does.
+def test_a_session_goes_round_all_formats_and_comes_back(tmp_path: Path) -> None:
+    kaa = Kaa(tmp_path)
+    kaa.settings(sandbox={"mode": "full-access"})
     first: Wire = "anthropic-messages"
     start = _WIRES.index(first)
     around = [_WIRES[(start + step) % len(_WIRES)] for step in range(len(_WIRES) + 1)]
