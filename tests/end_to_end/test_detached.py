@@ -15,6 +15,7 @@ from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import pausing
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import Answer, ModelServer, Received, call, say
+from tests.support.started_by_kaa import AS_A_PROGRAM
 
 pytestmark = pytest.mark.usefixtures("unasked")
 
@@ -64,6 +65,7 @@ def test_the_end_of_the_terminal_does_not_end_it(kaa: Kaa, server: ModelServer) 
 
 
 def test_no_other_process_sees_the_task_or_a_key(kaa: Kaa, server: ModelServer) -> None:
+    kaa.setenv(**AS_A_PROGRAM)
     server.begin([pausing("Working")])
 
     with started(kaa, "--api-key", "sk-of-this-run", "a secret task") as one:
@@ -78,6 +80,7 @@ def test_no_other_process_sees_the_task_or_a_key(kaa: Kaa, server: ModelServer) 
 
 
 def test_code_of_the_project_is_not_loaded(kaa: Kaa, server: ModelServer) -> None:
+    kaa.setenv(**AS_A_PROGRAM)
     server.begin([say("Done.")])
     (kaa.project / "kaa").mkdir()
     (kaa.project / "kaa" / "__init__.py").write_text("open('harm', 'w')\n")

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from kaa.workspace.launch import LaunchedHands, launch
+from tests.end_to_end.detached import started
 from tests.end_to_end.kaa_process import Kaa
+from tests.support.model_server import Answer, Fault, ModelServer
 from tests.support.patience import HANG_SECONDS
 from tests.support.program import Program
+from tests.support.started_by_kaa import AS_A_PROGRAM
 from tests.support.warm_start import COMMAND, cold_hands
 
 
@@ -73,6 +76,18 @@ class TestWarm:
 
         assert hands.process.wait() == -signal.SIGKILL
         hands.control.close()
+
+    def test_a_run_that_a_run_starts_is_forked_too_if_it_need_not_be_a_program(self, kaa: Kaa) -> None:
+        with ModelServer([Answer(text=("Work", "ing"), fault=Fault("stall"))] * 2) as server:
+            kaa.use(server, "openai-completions")
+            with started(kaa, "hi") as one:
+                forked = Path(f"/proc/{one.pid}/cmdline").read_text()
+            kaa.setenv(**AS_A_PROGRAM)
+            with started(kaa, "hi") as one:
+                program = Path(f"/proc/{one.pid}/cmdline").read_text()
+
+        assert "warm_server.py" in forked
+        assert "-m\0kaa\0agents" in program
 
     def test_a_run_is_forked_and_a_child_of_this_process(self, kaa: Kaa) -> None:
         with kaa.running("--mode", "rpc", stdin=subprocess.PIPE) as process:

@@ -132,17 +132,22 @@ def forked_server() -> HandsServer:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         ours.close()
-        os.setsid()
-        os.chdir("/")
-        null = os.open(os.devnull, os.O_RDWR)
-        for standard in (0, 1, 2):
-            os.dup2(null, standard)
-        os.close(null)
+        leave_all()
         os.environ.clear()
         sys.prefix, sys.exec_prefix = sys.base_prefix, sys.base_exec_prefix  # as with -S
         serve(theirs)
     theirs.close()
     return HandsServer(ours)
+
+
+def leave_all() -> None:
+    """Leave the session, the directory and the standard streams of the process that this one was forked from."""
+    os.setsid()
+    os.chdir("/")
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    os.close(null)
 
 
 def serve(orders: socket.socket) -> NoReturn:

@@ -10,11 +10,14 @@ import gc
 import io
 import json
 import os
+import select
+import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -31,6 +34,7 @@ _LIMIT = 1 << 20
 # From beside this file, which belongs to no package here.
 _launcher: Any = import_module("launcher")  # any: what mypy knows as tests.support.launcher
 _warm_hands: Any = import_module("warm_hands")
+_started_by_kaa: Any = import_module("started_by_kaa")
 
 # With these comes nearly all that one of twenty runs needs. They have 4,000 KB more than what one of five needs, which
 # is 0.5 ms of each fork; loading took 15 % of the time of all runs, a third of which only those need that load more.
@@ -181,21 +185,63 @@ def main() -> None:
     command = sys.argv[3]
     sys.path[0] = os.path.dirname(command)
     _load()
-    while True:
-        data, descriptors, _, _ = socket.recv_fds(requests, _LIMIT, 3)
-        if not data:
-            return
-        pid = _warm_hands.clone_beside()
-        if pid == 0:
-            requests.close()
-            _become(json.loads(data), command, descriptors, hands)
-            break
-        for descriptor in descriptors:
-            os.close(descriptor)
-        requests.sendall(f"{pid if pid > 0 else -ctypes.get_errno()}\n".encode())
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for what a run leaves behind
+    serve(requests, command, hands)
     from kaa.cli import main as run
 
     sys.exit(run())
+
+
+def serve(requests: socket.socket, command: str, hands: Any) -> None:  # any: a HandsServer
+    """Fork runs. Returns in each of them.
+
+    Those of `requests` are children of who asks, the parent of this process; those that runs start themselves are
+    children of this one, as they outlive who starts them.
+    """
+    orphans, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    poll = select.poll()
+    poll.register(requests, select.POLLIN)
+    poll.register(theirs, select.POLLIN)
+    while True:
+        for number, _ in poll.poll():
+            is_orphan = number == theirs.fileno()
+            data, descriptors, _, _ = socket.recv_fds(theirs if is_orphan else requests, _LIMIT, 4)
+            if not data:
+                os._exit(0)
+            answer = socket.socket(fileno=descriptors.pop(0)) if is_orphan else requests
+            pid = os.fork() if is_orphan else _warm_hands.clone_beside()
+            if pid == 0:
+                for one in {requests, theirs, answer}:
+                    one.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                _become(json.loads(data), command, descriptors, hands, orphans)
+                return
+            for descriptor in descriptors:
+                os.close(descriptor)
+            answer.sendall(f"{pid if pid > 0 else -ctypes.get_errno()}\n".encode())
+            if is_orphan:
+                answer.close()
+
+
+def _serve_own(command: str, hands: Any, unwanted: Iterable[int]) -> socket.socket | None:  # any: a HandsServer
+    """Fork this process, which is no run yet, for the runs that it starts and waits for: they are its children.
+
+    Args:
+        unwanted: descriptors of this process alone.
+
+    Returns:
+        where to ask for them; None in them.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        ours.close()
+        for descriptor in unwanted:
+            os.close(descriptor)
+        _warm_hands.leave_all()
+        serve(theirs, command, hands)
+        return None
+    theirs.close()
+    return ours
 
 
 def _load() -> None:
@@ -241,8 +287,23 @@ def _learn(struct: type[msgspec.Struct]) -> None:
             schema_of(struct)
 
 
-def _become(request: Request, command: str, descriptors: list[int], hands: Any) -> None:  # any: a HandsServer
-    """Take on the descriptors, directory, environment and terminal of a new process of kaa."""
+def _become(
+    request: Request,
+    command: str,
+    descriptors: list[int],
+    hands: Any,  # any: a HandsServer
+    orphans: socket.socket,
+) -> None:
+    """Take on the descriptors, directory, environment and terminal of a new process of kaa.
+
+    Args:
+        orphans: where runs are forked that it does not wait for.
+    """
+    fork = partial(_warm_hands.HandsServer(orphans).ask, timeout=None)
+    if request["arguments"][:1] == ["lab"]:
+        if (own := _serve_own(command, hands, [*descriptors, orphans.detach()])) is None:
+            return
+        fork = partial(_started_by_kaa.ask, own)
     if request["session"]:
         os.setsid()
     for number, descriptor in enumerate(descriptors):
@@ -259,6 +320,8 @@ def _become(request: Request, command: str, descriptors: list[int], hands: Any) 
     if launch := request["launch"]:
         _launcher.become(launch)
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as after the start of a program
+    else:
+        _started_by_kaa.fork_them(fork)
     launch_hands.start_by((_warm_hands.forked_server() if launch else hands).start)
     os.environ.clear()
     os.environ.update(request["environ"])

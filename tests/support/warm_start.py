@@ -7,7 +7,6 @@ instance in benchmarks, it is a plain process of `COMMAND`. `KAA_TESTS_COLD=1` m
 import inspect
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -17,11 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, AnyStr
 
-import msgspec
-
 from kaa import hands
 from kaa.workspace import launch as launch_hands
-from tests.support import launcher, warm_hands
+from tests.support import launcher, started_by_kaa, warm_hands
+from tests.support.started_by_kaa import adopt, ask, can_be_forked, request, standard_streams, umask
 from tests.support.warm_hands import HandsServer
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "kaa")
@@ -31,10 +29,6 @@ COMMAND = str(Path(sysconfig.get_path("scripts")) / "kaa")
 _ON_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1')
 
 _SERVER = Path(__file__).with_name("warm_server.py")
-
-# What is read when `COMMAND` starts. Coverage is measured from the first line that is loaded.
-_READ_AT_START = ("COVERAGE_", "LC_", "LD_", "MALLOC_")
-_LOCALE = "C.UTF-8"
 
 
 class _Server:
@@ -52,13 +46,7 @@ class _Server:
     def fork(self, request: Mapping[str, object], descriptors: list[int]) -> int:
         """Start a run; its pid."""
         requests = self._requests or self._start()
-        socket.send_fds(requests, [msgspec.json.encode(request)], descriptors)
-        answer = requests.recv(64)
-        if not (pid := int(answer or 0)):
-            raise ChildProcessError("the process that has loaded kaa is gone: its error is on the standard error")
-        if pid < 0:
-            raise OSError(-pid, os.strerror(-pid))
-        return pid
+        return ask(requests, request, descriptors)
 
     def _start(self) -> socket.socket:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -67,7 +55,7 @@ class _Server:
             self._process = subprocess.Popen(
                 [sys.executable, str(_SERVER), *map(str, sockets), COMMAND],
                 pass_fds=sockets,
-                env={"PATH": os.environ["PATH"], "LANG": _LOCALE},
+                env={"PATH": os.environ["PATH"], "LANG": started_by_kaa.LOCALE},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
             )
@@ -133,25 +121,16 @@ def warm_runs() -> Iterator[None]:
     with _warm_hands() as hands:
         server = _Server(hands)
         _servers.append(server)
+        fork_none = started_by_kaa.fork_them(server.fork)
         try:
             yield
         finally:
+            fork_none()
             _servers.remove(server)
             server.close()
 
 
-class _ForkedProcess(subprocess.Popen[AnyStr]):
-    """A process that another one may have forked, as a child of this one."""
-
-    def _adopt(self, pid: int, call: Mapping[str, Any]) -> None:
-        self.pid = pid
-        self._child_created = True
-        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
-        close: Any = self._close_pipe_fds  # type: ignore[attr-defined] # private to Popen
-        close(*(call[name] for name in pipes))
-
-
-class HandsProgram(_ForkedProcess[bytes]):
+class HandsProgram(subprocess.Popen[bytes]):
     """A program of a test that tries parts of the hands, without site packages: `python -I -S program arguments...`.
 
     Args:
@@ -177,12 +156,12 @@ class HandsProgram(_ForkedProcess[bytes]):
         if not _hands_servers:
             start(**call)
             return
-        order = self._order | {"directory": os.path.abspath(call["cwd"] or os.getcwd()), "umask": _umask()}
-        descriptors = [*_standard_streams(call), *sorted(call["pass_fds"])]
-        self._adopt(_hands_servers[-1].fork_program(order, descriptors), call)
+        order = self._order | {"directory": os.path.abspath(call["cwd"] or os.getcwd()), "umask": umask()}
+        descriptors = [*standard_streams(call), *sorted(call["pass_fds"])]
+        adopt(self, _hands_servers[-1].fork_program(order, descriptors), call)
 
 
-class KaaProcess(_ForkedProcess[AnyStr]):
+class KaaProcess(subprocess.Popen[AnyStr]):
     """A process of kaa: what `subprocess.Popen([COMMAND, …], …)` is, but for the loading.
 
     Args:
@@ -222,44 +201,9 @@ class KaaProcess(_ForkedProcess[AnyStr]):
                 call["env"] = {launcher.VARIABLE: json.dumps(self._launch)}
             start(**call)
             return
-        request = {
-            "arguments": call["args"][1:],
-            "cwd": os.path.abspath(call["cwd"] or os.getcwd()),
-            "environ": call["env"],
-            "session": call["start_new_session"],
-            "terminal": self._terminal,
-            "launch": self._launch,
-            "umask": _umask(),
-        }
-        self._adopt(_servers[-1].fork(request, _standard_streams(call)), call)
+        order = request(call, call["args"][1:]) | {"terminal": self._terminal, "launch": self._launch}
+        adopt(self, _servers[-1].fork(order, standard_streams(call)), call)
 
 
-def _standard_streams(call: Mapping[str, Any]) -> list[int]:  # any: what `_execute_child` gets
-    streams = (("p2cread", 0), ("c2pwrite", 1), ("errwrite", 2))
-    return [own if call[name] == -1 else call[name] for name, own in streams]
-
-
-def _can_be_warm(call: Mapping[str, Any]) -> bool:
-    """Whether nothing of a start depends on how Python starts."""
-    environ = call["env"]
-    return (
-        bool(_servers)
-        and call["args"][0] == COMMAND
-        and environ is not None
-        and environ.get("LANG") == _LOCALE
-        and not any(map(_is_read_at_start, environ))
-        and not call["pass_fds"]
-        and call["preexec_fn"] is None
-        and os.path.isdir(call["cwd"] or ".")
-    )
-
-
-def _is_read_at_start(variable: str) -> bool:
-    return variable.startswith(_READ_AT_START)
-
-
-def _umask() -> int:
-    status = Path("/proc/self/status").read_text()
-    found = re.search(r"^Umask:\s+(\d+)$", status, re.MULTILINE)
-    assert found is not None
-    return int(found[1], 8)
+def _can_be_warm(call: Mapping[str, Any]) -> bool:  # any: what `_execute_child` gets
+    return bool(_servers) and call["args"][0] == COMMAND and can_be_forked(call)
