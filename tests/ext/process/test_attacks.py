@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kaa.core.tool import ToolError
+from kaa.ext.process import connection, process_run
 from kaa.ext.process.process_run import Timing
 from tests.support.process_stage import Stage, play
 from tests.support.toolbox import text_of
@@ -50,12 +51,25 @@ _PROGRAM = """
             peer.send(id=number, result=text("done"))
 """
 
+_IMPATIENT = Timing(shutdown=0.1, pauses=(0.0, 0.0))
+
+
+def _wait_less_for_last_words(patch: pytest.MonkeyPatch) -> None:
+    """For processes that say nothing any more."""
+    patch.setattr(connection, "_LAST_MESSAGES_SECONDS", 0.1)
+    patch.setattr(process_run, "_LAST_WORDS_SECONDS", 0.1)
+
 
 @pytest.mark.parametrize("attack", _FATAL)
-def test_an_attack_ends_the_process_and_the_next_call_works(tmp_path: Path, attack: str) -> None:
+def test_an_attack_ends_the_process_and_the_next_call_works(
+    tmp_path: Path, attack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, reason = _FATAL[attack]
+    if attack.startswith("closes"):
+        _wait_less_for_last_words(monkeypatch)
 
     async def scene(stage: Stage) -> None:
+        stage.timing = _IMPATIENT
         await stage.begin(_PROGRAM.replace("ATTACK", source))
 
         with pytest.raises(ToolError, match=f"attack failed: extension probe did not answer tool/execute: {reason}"):
@@ -98,10 +112,14 @@ def test_a_process_that_ignores_everything_is_killed(tmp_path: Path) -> None:
     play(tmp_path, scene)  # no process is left
 
 
-def test_a_child_that_holds_the_descriptors_does_not_keep_a_dead_process_alive(tmp_path: Path) -> None:
+def test_a_child_that_holds_the_descriptors_does_not_keep_a_dead_process_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _wait_less_for_last_words(monkeypatch)
     child = tmp_path / "child"
 
     async def scene(stage: Stage) -> None:
+        stage.timing = _IMPATIENT
         await stage.begin(
             _PROGRAM.replace(
                 "ATTACK",
@@ -122,6 +140,7 @@ def test_a_child_that_holds_the_descriptors_does_not_keep_a_dead_process_alive(t
 
 def test_a_process_that_never_reads_does_not_stop_the_conversation(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
+        stage.timing = _IMPATIENT
         await stage.begin(_PROGRAM.replace("ATTACK", "time.sleep(600)"))
         stuck = asyncio.create_task(stage.call("attack"))
 

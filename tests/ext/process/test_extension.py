@@ -984,6 +984,7 @@ def test_shutdown_is_told_before_the_end(tmp_path: Path) -> None:
 
 def test_a_process_that_ignores_its_end_is_killed(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
+        stage.timing = Timing(shutdown=0.1)
         await stage.begin("""
             import signal
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
