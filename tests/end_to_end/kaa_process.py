@@ -39,6 +39,7 @@ class Kaa:
 
     Attributes:
         usual_settings: what settings.json has unless a test says otherwise.
+        limits: how long runs wait, by the names of kaa's constants.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,6 +51,7 @@ class Kaa:
         self.environ |= {"HOME": str(folder), "KAA_DIR": str(self.home), "LANG": "C.UTF-8"}
         self.environ |= {"KAA_LOCAL_SERVERS": "none"}  # what listens on this machine is none of a test's business
         self.usual_settings: dict[str, Json] = {"retry": {"baseDelayMs": 1}}  # kaa tries again at once
+        self.limits: dict[str, float] = {}
         self.settings()
 
     def settings(self, **settings: Json) -> None:
@@ -98,6 +100,7 @@ class Kaa:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="utf-8",
+            limits=self.limits,
         )
         with process:
             try:

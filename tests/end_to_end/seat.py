@@ -50,7 +50,9 @@ class Seat(Kaa):
         """
         self.model.begin(script)
         mode = ("--sandbox", sandbox) if sandbox else ()
-        return Program.start([COMMAND, *mode, *flags], env=self.environ, cwd=self.project, screen=screen)
+        return Program.start(
+            [COMMAND, *mode, *flags], env=self.environ, cwd=self.project, screen=screen, limits=self.limits
+        )
 
     @property
     def session_files(self) -> list[Path]:

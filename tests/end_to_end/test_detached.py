@@ -178,6 +178,10 @@ def test_one_that_hangs_is_told_apart(kaa: Kaa, server: ModelServer) -> None:
     with started(kaa, "work") as one:
         server.wait_until_stalled()
         os.kill(one.pid, signal.SIGSTOP)
+        kaa.limits |= {
+            "kaa.frontends.live.client._ANSWER_SECONDS": 0.2,
+            "kaa.frontends.agents_command._GREETING_SECONDS": 0.2,
+        }
 
         done = kaa.run("agents", "tell", one.short, "hello")
 
@@ -191,6 +195,7 @@ def test_one_that_does_not_listen_is_told_apart(kaa: Kaa, server: ModelServer) -
     server.begin([pausing("Working")])
     with kaa.running("-p", "work") as process:
         server.wait_until_stalled()
+        kaa.limits["kaa.frontends.agents_command._STARTING_SECONDS"] = 0.2
 
         done = kaa.run("agents", "stop", str(process.pid))
 

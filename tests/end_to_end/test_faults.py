@@ -39,7 +39,7 @@ def test_transient_fault_is_tried_again(kaa: Kaa, wire: Wire, fault: str) -> Non
 
 def test_stalled_stream_is_tried_again(kaa: Kaa) -> None:
     # Every wire format's silence is in tests/llm/test_over_http.py. A busy machine may need more than one more try.
-    kaa.settings(httpIdleTimeoutMs=2000)
+    kaa.settings(httpIdleTimeoutMs=1000)
 
     with ModelServer([Answer(text=("Some ", "words."), fault=Fault("stall")), *[say("Got over it.")] * 5]) as server:
         kaa.use(server, "openai-completions")

@@ -195,6 +195,7 @@ def test_killed_twice_tells_everything_once(kaa: Kaa) -> None:
 def test_waiting_for_input_can_be_interrupted(kaa: Kaa) -> None:
     with ModelServer() as server:
         kaa.use(server, "openai-completions")
+        kaa.limits["kaa.frontends.headless._SILENT_WAIT_SECONDS"] = 0.1
         with kaa.running("--mode", "json", "-p", "go", stdin=subprocess.PIPE) as process:
             assert process.stderr is not None
             assert "waiting for standard input" in process.stderr.readline()

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("confined")
 # The guard takes nothing for the user's while a thread computes after it has written. So the thread that computes
 # writes: a `touch` would be over, and the shell that waited for it would have written nothing.
 _WRITING = ": > runs; while :; do :; done"
+_SAID_AT_ONCE = {"kaa.workspace.sandbox.findings._LONG_SECONDS": 0.1}
 
 
 @pytest.fixture
@@ -82,6 +83,7 @@ def test_what_the_user_saves_during_a_command_that_is_stopped_is_asked_about_and
     file.parent.mkdir()
     file.write_text("before\n")
     script = [call("bash", command="touch runs; exec sleep 1000"), call("bash", command="true"), say("Next.")]
+    seat.limits |= _SAID_AT_ONCE
 
     with seat.open("--approvals", "auto", script=script, screen=_screen(), sandbox="") as terminal:
         terminal.type("loop\r")
@@ -126,6 +128,7 @@ def test_after_a_kill_the_next_kaa_says_once_where_it_is(seat: Seat) -> None:
     file = seat.project / "sub" / ".envrc"
     file.parent.mkdir()
     script = [call("bash", command="touch runs; exec sleep 1000"), say("Next.")]
+    seat.limits |= _SAID_AT_ONCE
     with seat.open("--approvals", "auto", script=script, screen=_screen(), sandbox="") as terminal:
         terminal.type("loop\r")
         _wait_for(seat.project / "runs")

@@ -857,6 +857,7 @@ class TestTheEnd:
             assert process.wait(HANG_SECONDS) in (128 + signal.SIGTERM, 128 + signal.SIGHUP)
 
     def test_a_signal_ends_kaa_however_slowly_the_client_reads(self, kaa: Kaa, server: ModelServer) -> None:
+        kaa.limits["kaa.frontends.rpc.lines._FAREWELL_SECONDS"] = 1.0
         extension(kaa, _TALKATIVE)
         begun = kaa.home / "extensions" / "begun"
         os.mkfifo(begun)
@@ -877,13 +878,20 @@ class TestTheEnd:
     def test_a_signal_ends_kaa_if_nobody_reads_its_last_words(self, kaa: Kaa, server: ModelServer) -> None:
         extension(kaa, _LOUD_AT_THE_END)
         command = [COMMAND, "--mode", "rpc"]
+        limits = {"kaa.frontends.interruption._LAST_WORDS_SECONDS": 0.2}
         output, errors = os.pipe()
 
         with (
             os.fdopen(output),
             os.fdopen(errors, "wb") as pipe,
             KaaProcess[bytes](
-                command, cwd=kaa.project, env=kaa.environ, stdin=subprocess.PIPE, stdout=pipe, stderr=pipe
+                command,
+                cwd=kaa.project,
+                env=kaa.environ,
+                stdin=subprocess.PIPE,
+                stdout=pipe,
+                stderr=pipe,
+                limits=limits,
             ) as process,
         ):
             try:

@@ -68,6 +68,7 @@ class Program:
         env: Mapping[str, str],
         cwd: Path | None = None,
         screen: Screen | None = None,
+        limits: Mapping[str, float] = {},
     ) -> "Program":
         """Start a program.
 
@@ -76,6 +77,7 @@ class Program:
             env: all of its environment; `TERM` and `COLORTERM` are added where they are missing.
             cwd: where it runs.
             screen: the terminal: its size, what it answers. Without it, one of 100 columns and 30 rows.
+            limits: see `KaaProcess`.
         """
         screen = screen or Screen(100, 30)
         terminal, line = os.openpty()
@@ -88,6 +90,7 @@ class Program:
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
+            limits=limits,
         )
         return cls(process, terminal, line, screen)
 

@@ -75,6 +75,7 @@ def request(call: Mapping[str, Any], arguments: list[str]) -> dict[str, object]:
         "session": call["start_new_session"],
         "terminal": "",
         "launch": None,
+        "limits": {},
         "umask": umask(),
     }
 

@@ -323,6 +323,10 @@ def _become(
     else:
         _started_by_kaa.fork_them(fork)
     launch_hands.start_by((_warm_hands.forked_server() if launch else hands).start)
+    for name, limit in request["limits"].items():
+        module, _, constant = name.rpartition(".")
+        assert hasattr(import_module(module), constant)
+        setattr(import_module(module), constant, limit)
     os.environ.clear()
     os.environ.update(request["environ"])
     time.tzset()

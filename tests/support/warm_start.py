@@ -169,6 +169,7 @@ class KaaProcess(subprocess.Popen[AnyStr]):
         terminal: the path of a terminal that becomes that of the process, and its standard streams.
         launch: what the process becomes before it is the command; its command, environment and directory are those of
             the process.
+        limits: constants of modules by name, with other values: a run that is not forked waits as long as kaa does.
         is_read: whether the test reads what the kernel keeps of the start: arguments and environment in /proc.
         options: those of `Popen`.
     """
@@ -179,11 +180,13 @@ class KaaProcess(subprocess.Popen[AnyStr]):
         *,
         terminal: str = "",
         launch: launcher.Launch | None = None,
+        limits: Mapping[str, float] = {},
         is_read: bool = False,
         **options: Any,  # any: as Popen has them
     ) -> None:
         self._terminal = terminal
         self._launch = launch
+        self._limits = limits
         self._is_read = is_read
         super().__init__(arguments, **options)
 
@@ -202,6 +205,7 @@ class KaaProcess(subprocess.Popen[AnyStr]):
             start(**call)
             return
         order = request(call, call["args"][1:]) | {"terminal": self._terminal, "launch": self._launch}
+        order["limits"] = self._limits
         adopt(self, _servers[-1].fork(order, standard_streams(call)), call)
 
 

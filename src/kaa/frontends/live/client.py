@@ -25,7 +25,7 @@ from kaa.host.private_sockets import NobodyListensError, NotAcceptedError, peer_
 from kaa.shell.home import Home
 
 # A kaa that is busy answers within milliseconds; one that was stopped, never.
-ANSWER_SECONDS = 10.0
+_ANSWER_SECONDS = 10.0
 _LISTENING_PAUSE = 0.05
 _READ_BYTES = 65536
 
@@ -57,14 +57,14 @@ class SessionConnection:
 
     @classmethod
     def to(
-        cls, home: Home, session: Path, pid: int, seconds: float = ANSWER_SECONDS, until_it_listens: float = 0
+        cls, home: Home, session: Path, pid: int, seconds: float | None = None, until_it_listens: float = 0
     ) -> "SessionConnection":
         """Connect to the process that has a session open.
 
         Args:
             session: the session's file.
             pid: of that process, as the lock on the file says.
-            seconds: to wait for each answer.
+            seconds: to wait for each answer; None for as long as is usual.
             until_it_listens: seconds to wait for a process that is still starting, or opening the session.
 
         Raises:
@@ -82,7 +82,7 @@ class SessionConnection:
             listens = peer_of(sock).pid
             if listens not in (None, pid):
                 raise LiveError(f"process {listens} listens in the place of process {pid}, which has the session open")
-            return cls(sock, pid, seconds)
+            return cls(sock, pid, _ANSWER_SECONDS if seconds is None else seconds)
         except BaseException:
             sock.close()
             raise
