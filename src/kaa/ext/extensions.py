@@ -277,14 +277,15 @@ class Extensions:
     def _check_names(self, scope: Scope, beside: Iterable[ExtensionId] | None) -> None:
         """Tools and commands of different extensions must not have the same name."""
         used = None if beside is None else frozenset(beside)
-        for other in self._named_scopes():
+        own = [(kind, names) for kind in get_args(NamedKind) if (names := _named(scope, kind).keys())]
+        for other in self._named_scopes() if own else ():
             if used is not None and not other.everywhere and other.extension not in used:
                 continue
             if other.extension == scope.extension:
                 continue
-            for kind in get_args(NamedKind):
-                if both := sorted(_named(scope, kind).keys() & _named(other, kind).keys()):
-                    raise NameTakenError(f"Extension {scope.extension} is not used: {_taken(kind, both[0], other)}")
+            for kind, names in own:
+                if both := names & _named(other, kind).keys():
+                    raise NameTakenError(f"Extension {scope.extension} is not used: {_taken(kind, min(both), other)}")
 
     def _named_scopes(self) -> Iterable[Scope]:
         """Those that have their names. One that the user disabled leaves them to others."""

@@ -51,7 +51,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
         Raises:
             ValueError: one is wrong, or there is no such measure.
         """
-        known = {field.encode_name for field in msgspec.structs.fields(Features)} - {_MODELS}
+        known = {*self.__struct_encode_fields__} - {_MODELS}
         for pattern, values in self.models.items():
             if unknown := values.keys() - known:
                 raise ValueError(f"unknown feature {min(unknown)!r} for {pattern!r}: use {', '.join(sorted(known))}")

@@ -58,7 +58,8 @@ class Lookup:
 
     def split_level(self, query: str) -> tuple[str, ThinkingLevel | None]:
         """The query without its `:level`, and the level."""
-        return split_level(query, (known.model for provider in self.usable() for known in provider.models))
+        providers = (provider for provider in self._providers.values() if self._is_usable(provider))
+        return split_level(query, (known.model for provider in providers for known in provider.models))
 
     def find(self, query: str, name: str | None = None, *, keyed: bool = False) -> FoundModel:
         """What a query means, of the provider `name` or of any; no model if the server is to be asked.

@@ -324,5 +324,5 @@ def _ignored_fields(entry: Mapping[str, Json], shape: type[msgspec.Struct], api:
 
 def _unknown_fields(entry: Iterable[str], shape: type[msgspec.Struct], place: str = "") -> Iterator[str]:
     """The fields that kaa does not know, each after `place`."""
-    known = {field.encode_name for field in msgspec.structs.fields(shape)}
-    return (f"{place}{name}" for name in entry if name not in known and name not in _PERMISSIONS)
+    known = (*shape.__struct_encode_fields__, *_PERMISSIONS)
+    return (f"{place}{name}" for name in entry if name not in known)

@@ -38,7 +38,7 @@ def converted(
 
 def problem_of(kind: type[msgspec.Struct], values: Mapping[str, Json]) -> str:
     """Why an extension cannot have these settings; empty if it can."""
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    known = kind.__struct_encode_fields__
     if unknown := [key for key in values if key not in known]:
         return f"unknown setting {unknown[0]!r}: use {', '.join(known)} - at `$`"
     try:
