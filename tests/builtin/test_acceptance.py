@@ -14,9 +14,10 @@ from kaa.core.tool import ToolResult
 from kaa.ext.api import ConversationContext
 from kaa.ext.errors import CommandError
 from tests.support.agents import run
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "text", "options"),
     [
         ("Fix it", "Fix it", []),

@@ -7,6 +7,7 @@ import pytest
 from kaa.builtin.change_preview import change_preview
 from kaa.core.messages import Json
 from kaa.workspace.memory import MemoryWorkspace
+from tests.support.tables import each
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 
@@ -66,7 +67,7 @@ def test_what_cannot_be_compared_line_by_line_has_no_preview(content: bytes) -> 
     assert preview("edit", content, {"edits": [{"oldText": "two", "newText": hostile}]}) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("tool", "arguments"),
     [
         ("edit", {"edits": [{"oldText": "absent", "newText": "x"}]}),

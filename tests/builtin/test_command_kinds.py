@@ -6,6 +6,7 @@ from kaa.builtin.command_kinds import Kind, kind_of
 from kaa.ext.command_reading import CommandReading
 from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.reach import reach
+from tests.support.tables import each
 
 
 def kind(command: str) -> Kind:
@@ -18,7 +19,7 @@ def _read(command: str) -> CommandReading:
     return CommandReading(found.commands, redirections, found.complete)
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "ls -la && cat a.py | head -20",
@@ -40,7 +41,7 @@ def test_what_looks_shows_nothing(command: str) -> None:
     assert kind(command) == "looks"
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "sed -i s/a/b/ a.py",
@@ -63,7 +64,7 @@ def test_what_changes_files(command: str) -> None:
     assert kind(command) == "writes"
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "pytest -q 2>&1 | tail -5",

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.builtin.encoding import TextEncoding, UnencodableTextError, detect_encoding, display_text, is_binary
+from tests.support.tables import each
 
 TEXT = "naïve café — “quoted”\r\nnext\n"
 
@@ -37,7 +38,7 @@ def test_encoding_pieces_gives_the_pieces_of_the_encoding(data: bytes, choice: s
     assert encoding.mark + encoding.encode(text[:cut]) + encoding.encode(text[cut:]) == data
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "encoding"),
     [
         (b"", TextEncoding("utf-8")),

@@ -1,10 +1,9 @@
-import pytest
-
 from kaa.builtin.file_differences import ShownDifference, shown, table
 from kaa.workspace.checkpoints.plans import FileDifference
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("difference", "summary"),
     [
         (FileDifference("a", b"one\ntwo\n", b"one\n2\n3\n", (0o644, 0o644)), "changed +2 -1"),

@@ -4,8 +4,6 @@ import errno
 import os
 from collections.abc import Sequence
 
-import pytest
-
 from kaa.core.messages import Json
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import (
@@ -22,6 +20,7 @@ from kaa.workspace.protocol import (
     WorkspaceUnavailableError,
 )
 from tests.support.agents import run
+from tests.support.tables import each
 from tests.support.toolbox import Toolbox
 
 EDITS = [{"oldText": "x", "newText": "y"}]
@@ -67,8 +66,8 @@ class FailingWorkspace(MemoryWorkspace):
         raise self._error
 
 
-@pytest.mark.parametrize(("name", "arguments"), CALLS)
-@pytest.mark.parametrize("blind", [True, False])
+@each(("name", "arguments"), CALLS)
+@each("blind", [True, False])
 def test_missing_permission_is_said_with_what_to_do(name: str, arguments: dict[str, Json], blind: bool) -> None:
     error = PermissionError(errno.EACCES, os.strerror(errno.EACCES), "a")
 
@@ -77,7 +76,7 @@ def test_missing_permission_is_said_with_what_to_do(name: str, arguments: dict[s
     assert message == "Permission denied: a. Do not retry; use another path or ask the user."
 
 
-@pytest.mark.parametrize(("name", "arguments"), CALLS)
+@each(("name", "arguments"), CALLS)
 def test_other_failures_are_passed_on(name: str, arguments: dict[str, Json]) -> None:
     error = OSError(errno.EIO, "Input/output error", "a")
 

@@ -15,6 +15,7 @@ from kaa.builtin.images import prepare_image as prepared_in_time
 from kaa.core.messages import ImageContent
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.tables import each
 from tests.support.toolbox import Toolbox, text_of
 
 MAX_BASE64 = int(4.5 * 1024 * 1024)
@@ -46,7 +47,7 @@ def test_formats_are_recognised_by_their_first_bytes(image_format: str) -> None:
     assert image_type(encoded(noise(8, 8), image_format)[:64]) == f"image/{image_format.lower()}"
 
 
-@pytest.mark.parametrize("data", [b"", b"BM is a text", b"RIFF1234WAVEfmt ", b"GIF", b"\x89PNG", b"<svg>"])
+@each("data", [b"", b"BM is a text", b"RIFF1234WAVEfmt ", b"GIF", b"\x89PNG", b"<svg>"])
 def test_other_contents_are_no_images(data: bytes) -> None:
     assert image_type(data) is None
 

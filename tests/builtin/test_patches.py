@@ -8,6 +8,7 @@ from kaa.builtin.patches import AddFile, DeleteFile, UpdateFile, parse_patch, re
 from kaa.builtin.replacement import EditError
 from kaa.builtin.text_edit import edit_bytes
 from kaa.session.changed_paths import changed_paths
+from tests.support.tables import each
 
 
 def patched(before: str, body: str) -> str:
@@ -64,7 +65,7 @@ def test_the_first_and_the_last_line_may_be_missing() -> None:
     assert parse_patch("*** Add File: a\n+x") == (AddFile("a", "x\n"),)
 
 
-@pytest.mark.parametrize(
+@each(
     ("patch", "problem"),
     [
         ("", "the patch is empty"),
@@ -82,7 +83,7 @@ def test_what_is_no_patch_is_refused_with_the_line(patch: str, problem: str) -> 
     assert problem in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "body", "after"),
     [
         ("a\nb\nc\n", "@@\n a\n-b\n+B\n c", "a\nB\nc\n"),

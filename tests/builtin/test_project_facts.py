@@ -1,9 +1,8 @@
 import asyncio
 
-import pytest
-
 from kaa.builtin.project_facts import ProjectFacts, facts_of
 from kaa.workspace.memory import MemoryWorkspace
+from tests.support.tables import each
 
 
 def facts(files: dict[str, str]) -> ProjectFacts:
@@ -11,7 +10,7 @@ def facts(files: dict[str, str]) -> ProjectFacts:
     return asyncio.run(facts_of(workspace))
 
 
-@pytest.mark.parametrize(
+@each(
     ("files", "languages", "tests"),
     [
         ({}, (), ()),
@@ -66,6 +65,6 @@ def test_manifests_say_what_a_project_is(
     assert (found.languages, found.tests) == (languages, tests)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"scripts": 5}', '{"scripts": {"test": 5}}', "{", '{"scripts": null}'])
+@each("content", ["", "[]", '{"scripts": 5}', '{"scripts": {"test": 5}}', "{", '{"scripts": null}'])
 def test_a_broken_manifest_says_nothing_of_tests(content: str) -> None:
     assert facts({"package.json": content}) == ProjectFacts(("JavaScript",), ())

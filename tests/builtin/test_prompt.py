@@ -1,13 +1,13 @@
 import re
 
 import msgspec
-import pytest
 
 from kaa.builtin import prompt, tools
 from kaa.builtin.agents import agents_extension
 from kaa.ext.api import ContextFile, PromptContext
 from kaa.ext.registry import joined_sections
 from tests.support.registries import LoadedRegistry
+from tests.support.tables import each
 
 
 def registry() -> LoadedRegistry:
@@ -77,8 +77,8 @@ _BREAKOUTS = (
 )
 
 
-@pytest.mark.parametrize("trusted", [True, False])
-@pytest.mark.parametrize("breakout", _BREAKOUTS)
+@each("trusted", [True, False])
+@each("breakout", _BREAKOUTS)
 def test_no_text_ends_its_own_element(breakout: str, trusted: bool) -> None:
     def tags(text: str) -> list[str]:
         file = ContextFile("/p/AGENTS.md", text, trusted)

@@ -5,15 +5,14 @@ from importlib import import_module
 from inspect import iscoroutinefunction
 from pathlib import Path
 
-import pytest
-
 from kaa.builtin import slash_commands
+from tests.support.tables import each
 from tests.test_import_budget import modules_after
 
 _PLACES = re.findall(r'_(handler|completer)\("(\w+):(\w+)"\)', Path(slash_commands.__file__).read_text())
 
 
-@pytest.mark.parametrize(("use", "module", "function"), _PLACES)
+@each(("use", "module", "function"), _PLACES)
 def test_the_code_of_each_command_is_where_it_is_looked_for(use: str, module: str, function: str) -> None:
     found = getattr(import_module(f"kaa.builtin.{module}"), function)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kaa.builtin.replacement import EditError, Replacement
 from kaa.builtin.text_edit import edit_bytes
+from tests.support.tables import each
 
 ENCODINGS = {
     "utf-8": b"",
@@ -137,7 +138,7 @@ def test_blanks_that_only_the_quote_has_are_tolerated_at_line_ends_only() -> Non
     assert edit_text("value\nvalues\n", ("value ", "other")) == "other\nvalues\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("file", "quote"),
     [
         ("say “hi” — it\u2019s fine", 'say "hi" - it\'s fine'),

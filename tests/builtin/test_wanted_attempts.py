@@ -4,9 +4,10 @@ import pytest
 
 from kaa.builtin.attempts.wanted import Wanted, wanted_in
 from kaa.ext.errors import CommandError
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "error"),
     [
         ("", "Say how many agents are to attempt it: /try N TASK"),

@@ -7,11 +7,12 @@ import pytest
 from kaa.core.messages import Json
 from kaa.ext.call_titles import checked_title, filled_title
 from kaa.ext.errors import RegistrationError
+from tests.support.tables import each
 
 _PARAMETERS: dict[str, Json] = {"type": "object", "properties": {"path": {}, "count": {}}}
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "title"),
     [
         ({"path": "a.txt", "count": 3}, "a.txt (3)"),
@@ -34,7 +35,7 @@ def test_braces_can_be_written_and_long_titles_are_cut() -> None:
     assert len(filled_title("{path}{path}{path}", {"path": "x" * 100})) == 200
 
 
-@pytest.mark.parametrize(
+@each(
     ("template", "problem"),
     [
         ("{file}", "{file} is not one of the parameters {path}, {count}"),

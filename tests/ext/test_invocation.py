@@ -7,9 +7,10 @@ from kaa.ext.api import CommandContext, Reply
 from kaa.ext.errors import RegistrationError
 from kaa.ext.invocation import Invocation, invocation_in, is_command_name, unknown_command
 from tests.support.registries import LoadedRegistry
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "called"),
     [
         ("/compact", ("compact", "")),
@@ -43,9 +44,7 @@ def test_a_message_with_an_image_is_for_the_model() -> None:
     assert invocation_in(UserMessage((TextContent("/compact"), ImageContent("aGk=", "image/png")))) is None
 
 
-@pytest.mark.parametrize(
-    "name", ["a", "skill:hello", "my_cmd", "v1.2", "Fix-It", "9", "a/b", "_x", ":", "ü", "a b", ""]
-)
+@each("name", ["a", "skill:hello", "my_cmd", "v1.2", "Fix-It", "9", "a/b", "_x", ":", "ü", "a b", ""])
 def test_a_name_can_be_registered_if_and_only_if_it_is_recognized(name: str) -> None:
     async def answer(arguments: str, context: CommandContext) -> Reply:
         return Reply(arguments)

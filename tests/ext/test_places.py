@@ -7,6 +7,7 @@ from kaa.ext.errors import ExtensionError
 from kaa.ext.kinds import extension_at
 from kaa.ext.places import ExtensionId, Kind, check_key, discover, entry_file, fingerprint, kind_of
 from kaa.ext.process.host import ProcessHost
+from tests.support.tables import each
 
 
 def make(path: Path, text: str = "") -> Path:
@@ -117,9 +118,7 @@ def test_versions_of_an_extension_of_a_project_have_one_key() -> None:
     assert before != after
 
 
-@pytest.mark.parametrize(
-    "name", ["my.todo.py", "two words.py", "-todo.py", "kaa.py/todo\n.py", f"{'x' * 65}.py", "@.py"]
-)
+@each("name", ["my.todo.py", "two words.py", "-todo.py", "kaa.py/todo\n.py", f"{'x' * 65}.py", "@.py"])
 def test_a_name_that_keys_cannot_have_is_fitted_and_stays_another_one(name: str) -> None:
     home = Path("/extensions")
 
@@ -129,9 +128,7 @@ def test_a_name_that_keys_cannot_have_is_fitted_and_stays_another_one(name: str)
     assert "@" in key
 
 
-@pytest.mark.parametrize(
-    "key", ["", "../x", ".hidden", "a.b", "todo@", "todo@123", "todo@123456789abg", "a b", "@123456789abc"]
-)
+@each("key", ["", "../x", ".hidden", "a.b", "todo@", "todo@123", "todo@123456789abg", "a b", "@123456789abc"])
 def test_what_is_no_key_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match="use NAME or NAME@HASH"):
         check_key(key)

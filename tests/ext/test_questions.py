@@ -31,6 +31,7 @@ from kaa.ext.questions import (
 )
 from tests.support.agents import run
 from tests.support.person import Person, yes_or_no
+from tests.support.tables import each
 
 QUESTIONS: list[AnyQuestion] = [
     Approval("ls", "1", "bash", "command", {"command": "ls"}, (JudgedPart("ls", None),), escalations=(OUTSIDE,)),
@@ -54,17 +55,17 @@ ANSWERS: list[Answer] = [
 ]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: type(question).__name__)
+@each("question", QUESTIONS, ids=lambda question: type(question).__name__)
 def test_a_question_survives_json(question: AnyQuestion) -> None:
     assert msgspec.json.decode(msgspec.json.encode(question), type=AnyQuestion) == question
 
 
-@pytest.mark.parametrize("answer", [*ANSWERS, Dismissed(), AllowAlways("bash: ls")], ids=repr)
+@each("answer", [*ANSWERS, Dismissed(), AllowAlways("bash: ls")], ids=repr)
 def test_an_answer_survives_json(answer: Answer) -> None:
     assert msgspec.json.decode(msgspec.json.encode(answer), type=Answer) == answer
 
 
-@pytest.mark.parametrize(("question", "answer"), list(zip(QUESTIONS, ANSWERS, strict=True)))
+@each(("question", "answer"), list(zip(QUESTIONS, ANSWERS, strict=True)))
 def test_each_question_takes_its_answer_and_a_dismissal(question: AnyQuestion, answer: Answer) -> None:
     assert question.fit(answer) == answer
     assert question.fit(Dismissed()) == Dismissed()

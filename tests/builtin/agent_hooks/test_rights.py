@@ -13,6 +13,7 @@ from kaa.components.hooks.files import hook_file, hooks_part
 from kaa.host.programs import note_writable
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.places import Places
+from tests.support.tables import each
 
 ROOT = "/srv/project"
 
@@ -25,7 +26,7 @@ def own(command: str, **fields: object) -> HookDefinition:
     return hook
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "~/bin/check --strict",
@@ -53,7 +54,7 @@ def test_what_executes_only_the_users_files_has_the_users_rights(command: str) -
     assert not runs_sandboxed(own(command), ROOT)
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "./check.sh",

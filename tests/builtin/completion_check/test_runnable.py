@@ -1,12 +1,11 @@
 import asyncio
 
-import pytest
-
 from kaa.builtin.completion_check.ending import runnable
 from kaa.workspace.memory import MemoryWorkspace
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("files", "changed", "commands"),
     [
         ({"a.py": ""}, "a.py", ()),

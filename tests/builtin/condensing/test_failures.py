@@ -17,6 +17,7 @@ from kaa.workspace.protocol import CommandResult
 from tests.support.agents import run
 from tests.support.model_script import Answer, Call, say
 from tests.support.stage import Stage
+from tests.support.tables import each
 
 _PYTEST = """\
 =================================== FAILURES ===================================
@@ -189,7 +190,7 @@ def failures(command: str, output: str | bytes, *, log_cut: bool = False, featur
     return run(failures_in(command, result, context)) or ""
 
 
-@pytest.mark.parametrize(("command", "output", "shown"), _KNOWN)
+@each(("command", "output", "shown"), _KNOWN)
 def test_failures_of_known_programs_are_found(command: str, output: str, shown: list[str]) -> None:
     found = failures(command, _NOISE + output + _NOISE)
 
@@ -200,12 +201,12 @@ def test_failures_of_known_programs_are_found(command: str, output: str, shown: 
     assert found.endswith("\n[The end of the output:]")
 
 
-@pytest.mark.parametrize(("command", "output", "shown"), _KNOWN)
+@each(("command", "output", "shown"), _KNOWN)
 def test_the_command_has_to_fit_too(command: str, output: str, shown: list[str]) -> None:
     assert failures("cat build.log", _NOISE + output + _NOISE) == ""
 
 
-@pytest.mark.parametrize("command", [command for command, _, _ in _KNOWN])
+@each("command", [command for command, _, _ in _KNOWN])
 def test_the_output_has_to_fit_too(command: str) -> None:
     assert failures(command, _NOISE) == ""
 
@@ -216,9 +217,7 @@ def test_every_reporter_has_a_command() -> None:
     assert known == {one.name for one in REPORTERS}
 
 
-@pytest.mark.parametrize(
-    "command", ["cat pytest.log", "rg cargo", "ls node_modules", "echo pytest_x", "vim go.mod", "less gradlew.bat"]
-)
+@each("command", ["cat pytest.log", "rg cargo", "ls node_modules", "echo pytest_x", "vim go.mod", "less gradlew.bat"])
 def test_a_name_in_another_word_is_no_command(command: str) -> None:
     assert "pytest" not in [one.name for one in of_command(command)]
 

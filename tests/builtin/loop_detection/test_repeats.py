@@ -5,6 +5,7 @@ from itertools import cycle, islice
 import pytest
 
 from kaa.builtin.loop_detection.repeats import Repeats, SeenCall
+from tests.support.tables import each
 
 
 def look(call: str, result: str = "same") -> SeenCall:
@@ -46,7 +47,7 @@ def test_two_calls_in_turn_lead_nowhere() -> None:
     assert found(look("a"), look("b"), look("a"), look("b"))[3].startswith("b alternates with another call")
 
 
-@pytest.mark.parametrize(
+@each(
     "calls",
     [
         [look("a", str(number)) for number in range(20)],

@@ -3,12 +3,12 @@
 import random
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.builtin.mcp.names import server_part, tool_names, tool_prefix
 from kaa.components.tool_names import rule_names
+from tests.support.tables import each
 
 _VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TEXT = st.text(alphabet="ab_-./ é\ud800\0", max_size=80)
@@ -35,8 +35,8 @@ def test_colliding_names_are_told_apart_and_the_one_that_needs_no_change_is_kept
     assert {rule_names(name) for name in changed} == {(name, "mcp__files__read_file") for name in changed}
 
 
-@pytest.mark.parametrize("server", ["lab__x", "lab_", "lab__", "lab___x", "_lab"])
-@pytest.mark.parametrize("tool", ["read", "_read", "__read", "x__read"])
+@each("server", ["lab__x", "lab_", "lab__", "lab___x", "_lab"])
+@each("tool", ["read", "_read", "__read", "x__read"])
 def test_a_name_tells_the_server_however_servers_and_tools_are_called(server: str, tool: str) -> None:
     name = tool_names([(server, tool)])[(server, tool)]
 

@@ -20,6 +20,7 @@ from tests.support.model_script import say
 from tests.support.registries import LoadedRegistry
 from tests.support.rich_session import png
 from tests.support.stage import Stage
+from tests.support.tables import each
 
 _REVIEW = PromptInfo(
     "review",
@@ -38,7 +39,7 @@ def github(*prompts: PromptInfo, state: str = "known") -> MemoryMcpServer:
     return made
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "given"),
     [
         ("", {}),
@@ -61,7 +62,7 @@ def test_a_quotation_mark_must_be_closed() -> None:
         arguments_in('12 "speed', _REVIEW.arguments)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name", "value", "before"),
     [
         ("", "pr", "", ""),

@@ -31,6 +31,7 @@ from tests.support.mcp_stage import Notices, results_of
 from tests.support.model_script import call, say
 from tests.support.person import Person
 from tests.support.stage import Stage
+from tests.support.tables import each
 
 _FORM = FormRequest("Who are you?", (TextField("name", required=True), NumberField("age", default=3, whole=True)))
 _SAMPLING = SamplingRequest((PromptMessage("user", TextPart("Say hi.")),), "Be short.", 100)
@@ -125,7 +126,7 @@ def test_an_address_is_asked_about_with_its_host() -> None:
     assert (person.questions[0].host, person.questions[0].url) == ("pay.example", "https://pay.example/?id=1")
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "javascript:alert(1)",

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.builtin.plan.document import FORM, MOST_STEPS, Plan, PlanError, begins_like_plan, find, parse
+from tests.support.tables import each
 
 _LINES = st.sampled_from(
     [
@@ -70,7 +71,7 @@ def test_states_are_marked_and_read_again() -> None:
     assert parse(plan.at(1, "done").text).next is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "checks"),
     [
         ("- Check: `a | b` shows `c`", ("a | b",)),
@@ -120,7 +121,7 @@ def test_a_plan_is_found_in_a_reply(text: str, found: str) -> None:
     assert find(text) == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "begins"),
     [
         ("# Plan: fix\n\n1. Do a\n2. Do b", True),
@@ -139,7 +140,7 @@ def test_a_text_that_is_meant_as_a_plan(text: str, begins: bool) -> None:
     assert begins_like_plan(text) == begins
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reason"),
     [
         ("", "It does not begin with its goal"),

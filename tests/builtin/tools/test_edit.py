@@ -7,6 +7,7 @@ from kaa.core.messages import Json
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Expected, FileContent, FileInfo
 from tests.support.agents import run
+from tests.support.tables import each
 from tests.support.toolbox import Toolbox, text_of
 
 SOURCE = b"one\r\ntwo  \r\nthree\r\n"
@@ -36,7 +37,7 @@ def test_the_answer_is_short_and_the_diff_is_for_people() -> None:
     assert workspace.files == {"/project/a.txt": b"one\r\n2  \r\n"}
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         {"path": "a.txt", "edits": [EDIT]},

@@ -7,6 +7,7 @@ import pytest
 from kaa.core.messages import Json
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.tables import each
 from tests.support.toolbox import Toolbox, text_of
 
 
@@ -143,7 +144,7 @@ def test_paths_that_cannot_be_are_refused(path: str) -> None:
     assert "path must be" in failure({}, path=path)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "asked"),
     [
         ("notes.md", "@notes.md"),

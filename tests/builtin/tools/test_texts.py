@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import kaa.builtin
+from tests.support.tables import each
 
 _BUILTIN = Path(kaa.builtin.__file__).parent
 # The modules whose texts reach models: the tools, and what they share.
@@ -37,7 +36,7 @@ def _texts(path: Path) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize("path", _MODULES, ids=lambda path: path.name)
+@each("path", _MODULES, ids=lambda path: path.name)
 def test_no_text_names_a_tool(path: Path) -> None:
     names = "|".join(map(re.escape, _names()))
     assert "bash" in names

@@ -5,6 +5,7 @@ import pytest
 
 from kaa.ext.process import wire
 from kaa.ext.process.wire import Answer, MalformedLineError, ProcessNotification, ProcessRequest, RpcError
+from tests.support.tables import each
 
 
 def test_requests_notifications_and_answers() -> None:
@@ -22,7 +23,7 @@ def test_requests_notifications_and_answers() -> None:
     assert (failed.error.code, failed.error.message) == (-32602, "no such tool")
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "code", "identity"),
     [
         (b"hello", wire.PARSE_ERROR, None),

@@ -19,6 +19,7 @@ from kaa.frontends.interactive.attachments import (
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import NamedFile
 from tests.support.agents import run
+from tests.support.tables import each
 
 
 async def unasked(path: str) -> bool:
@@ -79,7 +80,7 @@ def test_a_marker_without_an_image_is_text() -> None:
     assert attachments.message(marker).content == attachments.message(marker).content
 
 
-@pytest.mark.parametrize(
+@each(
     ("pasted", "path"),
     [
         ("/home/me/a.png", "/home/me/a.png"),
@@ -96,7 +97,7 @@ def test_a_dropped_path_of_an_image_is_known_however_it_is_quoted(pasted: str, p
     assert dropped_image(pasted) == path
 
 
-@pytest.mark.parametrize(
+@each(
     "pasted",
     [
         "",

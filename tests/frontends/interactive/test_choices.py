@@ -6,6 +6,7 @@ from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoice
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.tui.events import Key, Paste
 from tests.support.painted import make_context
+from tests.support.tables import each
 
 
 def _choices(taken: list[str]) -> DialogChoices:
@@ -31,7 +32,7 @@ def test_a_line_names_an_answer_by_its_letter_or_its_first_word(words: str, answ
     assert taken == [answer]
 
 
-@pytest.mark.parametrize("words", ["", " ", "q", "nope", "yess", "/help", "rm it", ","])
+@each("words", ["", " ", "q", "nope", "yess", "/help", "rm it", ","])
 def test_a_line_that_names_no_answer_gives_none(words: str) -> None:
     taken: list[str] = []
 

@@ -6,6 +6,7 @@ from kaa.tui.context import Context, Size
 from kaa.tui.keymap import Keymap
 from kaa.tui.palette import Palette, Theme
 from kaa.tui.width import cells, plain
+from tests.support.tables import each
 
 FULL = FooterState(
     directory="~/projects/kaa",
@@ -64,7 +65,7 @@ def test_what_matters_least_goes_first_and_nothing_is_cut_in_two() -> None:
     assert words(15) == ["auto • 1 job", "context 25% of"]
 
 
-@pytest.mark.parametrize("width", [1, 5, 20, 40, 79, 200])
+@each("width", [1, 5, 20, 40, 79, 200])
 def test_fits_every_width(width: int) -> None:
     assert all(cells(line) <= width for line in shown(FULL, width))
 
@@ -109,7 +110,7 @@ def test_nothing_new_is_not_painted_again() -> None:
     assert footer.render(80) is not lines
 
 
-@pytest.mark.parametrize(
+@each(
     ("count", "text"), [(0, "0"), (999, "999"), (1000, "1.0k"), (9_949, "9.9k"), (12_345, "12k"), (1_250_000, "1.2M")]
 )
 def test_tokens_in_few_characters(count: int, text: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from kaa.ext.features import Features
 from kaa.frontends.lab.variants import VariantError, every_measure_off, parse_variants
+from tests.support.tables import each
 
 
 def test_settings_have_a_name() -> None:
@@ -24,7 +25,7 @@ def test_bare_switches_every_measure_off() -> None:
     assert not any(features[name] for name in ("briefing", "loopDetection", "resultMasking", "adaptiveThinking"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "said"),
     [
         (["other"], "'other' has no settings: write other=JSON"),

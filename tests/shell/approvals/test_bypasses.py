@@ -1,11 +1,11 @@
 """Ways around allow-lists that worked on other agents: each must ask, though its programs are allowed."""
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kaa.shell.approvals.judgement import Allowed, Doubtful
 from tests.shell.approvals.judging import bash
+from tests.support.tables import each
 
 # An allow-list as a careless user would write it.
 _PROGRAMS = (
@@ -204,12 +204,12 @@ _BYPASSES = [
 ]
 
 
-@pytest.mark.parametrize("command", _BYPASSES)
+@each("command", _BYPASSES)
 def test_it_asks(command: str) -> None:
     assert isinstance(bash(command, allow=[rule for rule in ALLOW if rule != "bash: npm *"]), Doubtful)
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "git status",

@@ -4,9 +4,10 @@ from kaa.ext.escalations import OUTSIDE
 from kaa.shell.approvals.foresight import foreseen, removed_worktree
 from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.reach import reach
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "reason"),
     [
         ("git push", "git push uses the network and your credentials"),
@@ -69,7 +70,7 @@ def test_a_worktree_where_nothing_can_be_written_is_foreseen_wherever_its_path_s
     assert not foreseen(reach(read(f"git worktree add {words}".replace("../", ""))), is_beyond)
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "path"),
     [
         ("git worktree remove wt", "wt"),
@@ -84,7 +85,7 @@ def test_the_only_worktree_that_a_command_removes_is_known(command: str, path: s
     assert removed_worktree(reach(read(command))) == path
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         *("git worktree", "git worktree add wt", "git worktree list"),

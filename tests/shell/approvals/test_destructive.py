@@ -4,6 +4,7 @@ import pytest
 
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful
 from tests.shell.approvals.judging import bash
+from tests.support.tables import each
 
 
 def warning(command: str, changed: tuple[str, ...] | None = None) -> str | None:
@@ -12,7 +13,7 @@ def warning(command: str, changed: tuple[str, ...] | None = None) -> str | None:
     return verdict.warning if isinstance(verdict, Doubtful) else None
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "lost"),
     [
         ("git reset --hard", "all uncommitted changes"),
@@ -94,7 +95,7 @@ def test_what_would_be_lost_is_said(command: str, lost: str) -> None:
     assert lost in found
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "git reset HEAD x",
@@ -132,7 +133,7 @@ def test_what_loses_nothing_does_not_warn(command: str) -> None:
     assert warning(command) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "changed", "warns"),
     [
         ("git checkout main", (), False),
@@ -167,7 +168,7 @@ def test_a_rule_with_an_open_end_does_not_allow_destruction_and_one_for_exactly_
     assert bash("rm -rf build", policy="auto", allow=["bash: rm -rf build"]) == Allowed()
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "kept", "asks"),
     [
         ("rm -rf build", ("build",), False),
@@ -302,7 +303,7 @@ def test_the_question_says_that_undo_restores_only_a_part_of_what_kaa_did_not_re
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "asks"),
     [
         ("T=$(mktemp -d) && touch $T/a && rm -rf $T", False),

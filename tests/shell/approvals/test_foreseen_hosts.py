@@ -1,10 +1,9 @@
 """The hosts that commands say they will connect to."""
 
-import pytest
-
 from kaa.shell.approvals.foresight import foreseen
 from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.reach import reach
+from tests.support.tables import each
 
 _PYTHON = ["pypi.org", "files.pythonhosted.org"]
 _NODE = ["registry.npmjs.org", "registry.yarnpkg.com"]
@@ -14,7 +13,7 @@ def _hosts(command: str) -> list[str]:
     return [need.escalation.what for need in foreseen(reach(read(command))) if need.escalation.kind == "network"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "hosts"),
     [
         ("pip install requests", _PYTHON),
@@ -47,7 +46,7 @@ def test_what_connects_is_foreseen(command: str, hosts: list[str]) -> None:
     assert _hosts(command) == hosts
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "pip list",

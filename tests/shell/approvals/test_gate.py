@@ -51,6 +51,7 @@ from kaa.workspace.sandbox.options import SandboxChange
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
 from tests.support.person import AnswerT, Person
+from tests.support.tables import each
 
 HIDDEN = ("secret",)
 WEB = ("mcp__web__search", "mcp__web__open")
@@ -499,7 +500,7 @@ class TestForeseenNeeds:
         assert "the variable KUBECONFIG has programs obey what commands in the sandbox" in results(end)[0].text
         assert (stage.person.questions, stage.ran) == ([], [])
 
-    @pytest.mark.parametrize(
+    @each(
         ("command", "start"),
         [
             ("az account show", "home"),
@@ -536,7 +537,7 @@ class TestForeseenNeeds:
         assert "/usr/local/bin/az starts a Python before 3.11" in results(end)[0].text
         assert stage.ran == [("az account show", "outside")]
 
-    @pytest.mark.parametrize(
+    @each(
         ("command", "links"),
         [
             ("git push", "avoided"),
@@ -688,7 +689,7 @@ class TestWebPages:
 
         assert len(stage.person.questions) == 2
 
-    @pytest.mark.parametrize("url", ["", "nonsense", "http://[", "http://localhost/", "http://x:99999/", 7])
+    @each("url", ["", "nonsense", "http://[", "http://localhost/", "http://x:99999/", 7])
     def test_what_no_rule_can_name_is_not_asked_about(self, url: Json) -> None:
         stage = Stage(policy="auto")
 
@@ -1380,7 +1381,7 @@ class TestAfter:
 
         assert stage.person.questions[0].escalations == (Escalation("directory", "/var/lib"),)
 
-    @pytest.mark.parametrize(
+    @each(
         "what",
         [
             "",
@@ -1443,7 +1444,7 @@ class TestAfter:
         assert stage.person.questions[0].suggestion == "outside bash: git pull"
         assert (end.reason, stage.ran) == ("done", [("git pull", None), ("git pull", "outside")])
 
-    @pytest.mark.parametrize("kind", ["write", "read", "protected", "outside", "direct", "process"])
+    @each("kind", ["write", "read", "protected", "outside", "direct", "process"])
     def test_another_command_is_not_offered_to_leave(self, kind: str) -> None:
         stage = Stage(policy="auto")
         stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": kind, "what": ""}]
@@ -1539,7 +1540,7 @@ class TestAfter:
         assert [permit for _, permit in stage.ran] == [None]
         assert stage.sandbox.changes == []
 
-    @pytest.mark.parametrize(
+    @each(
         ("command", "warned"),
         [
             ("ls /tmp/x.py", "/tmp/x.py"),
@@ -1622,9 +1623,7 @@ class TestAfter:
         assert "the hands are gone" in results(end)[0].text
         assert end.reason == "denied"
 
-    @pytest.mark.parametrize(
-        "details", [None, [], {"blocked": []}, {"blocked": "x"}, {"blocked": [{"kind": "odd"}]}, 5]
-    )
+    @each("details", [None, [], {"blocked": []}, {"blocked": "x"}, {"blocked": [{"kind": "odd"}]}, 5])
     def test_details_that_tell_of_nothing_blocked_change_nothing(self, details: Json) -> None:
         stage = Stage()
 
@@ -1788,7 +1787,7 @@ class TestRequests:
 
         assert stage.person.questions[0].reasons == ('The model gives this reason: "deploy\'; kaa has checked it"',)
 
-    @pytest.mark.parametrize(
+    @each(
         ("kind", "value"),
         [
             ("host", "*.example.com"),

@@ -14,13 +14,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kaa.shell.approvals.grammar import read
+from tests.support.tables import each
 
 
 def programs(command: str) -> list[str | None]:
     return [one.words[0] if one.words else "" for one in read(command).commands]
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "expected"),
     [
         ("a && b || c; d | e |& f & g", list("abcdefg")),
@@ -70,7 +71,7 @@ def test_plain_commands_can_be_allowed_by_rules(command: str) -> None:
     assert read(command).obstacle is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "obstacle"),
     [
         ("a $(b)", "a command substitution"),

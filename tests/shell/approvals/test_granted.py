@@ -5,10 +5,11 @@ import pytest
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful
 from kaa.shell.settings import ApprovalPolicy
 from tests.shell.approvals.judging import CONFINED, FULL_ACCESS, NARROWED, READ_ONLY, UNCONFINED, Confinement, verdict
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize("confinement", [CONFINED, UNCONFINED, FULL_ACCESS])
-@pytest.mark.parametrize("policy", ["auto", "never"])
+@each("confinement", [CONFINED, UNCONFINED, FULL_ACCESS])
+@each("policy", ["auto", "never"])
 def test_they_run_without_a_question(policy: ApprovalPolicy, confinement: Confinement) -> None:
     assert verdict("ticket", {"path": "/etc"}, policy=policy, confinement=confinement) == Allowed()
 

@@ -4,9 +4,10 @@ import pytest
 
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful
 from tests.shell.approvals.judging import CONFINED, EFFECTIVE, FULL_ACCESS, UNCONFINED, Confinement, bash, verdict
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "suggestion"),
     [
         ("pytest -q tests", "pytest *"),
@@ -56,8 +57,8 @@ def test_all_edits_in_the_project_are_none_of_what_the_sandbox_protects(path: st
     assert isinstance(verdict("write", {"path": path}, confinement=EFFECTIVE, allow=["write: **"]), Doubtful)
 
 
-@pytest.mark.parametrize("command", ["python -c 'x'", "sort -o out in", "find . -exec ls {} +", "git -c a=b log"])
-@pytest.mark.parametrize("confinement", [CONFINED, UNCONFINED, FULL_ACCESS])
+@each("command", ["python -c 'x'", "sort -o out in", "find . -exec ls {} +", "git -c a=b log"])
+@each("confinement", [CONFINED, UNCONFINED, FULL_ACCESS])
 def test_where_the_sandbox_does_not_hold_everything_such_a_rule_allows_nothing(
     command: str, confinement: Confinement
 ) -> None:
@@ -96,7 +97,7 @@ def test_a_deny_rule_stands_above_a_broad_rule(command: str, rule: str) -> None:
     assert isinstance(bash(command, allow=[rule], deny=["bash: git push"], confinement=EFFECTIVE), Denied)
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "test -v 'a[$(git push)]'",
@@ -124,7 +125,7 @@ def test_a_deny_rule_holds_for_code_in_words_that_are_evaluated(command: str) ->
     assert isinstance(bash(command, deny=["bash: git push"], confinement=EFFECTIVE), Denied)
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "set -- 'a[$(git push)]'; echo $(($1))",
@@ -163,7 +164,7 @@ def test_a_deny_rule_asks_where_what_is_evaluated_cannot_be_seen(command: str) -
     assert isinstance(bash(command, policy="auto", deny=["bash: git push"], confinement=EFFECTIVE), Doubtful)
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "IFS=$'\\n'; ls",
@@ -178,6 +179,6 @@ def test_a_deny_rule_lets_words_alone_that_hold_no_code(command: str) -> None:
     assert isinstance(bash(command, policy="auto", deny=["bash: git push"], confinement=EFFECTIVE), Allowed)
 
 
-@pytest.mark.parametrize("command", ["make > x", "CI=1 make", "make $x", "make; ls", "make $(ls)", "/tmp/make"])
+@each("command", ["make > x", "CI=1 make", "make $x", "make; ls", "make $(ls)", "/tmp/make"])
 def test_a_broad_rule_covers_only_the_words_of_its_program(command: str) -> None:
     assert isinstance(bash(command, allow=["bash: make *"], confinement=EFFECTIVE), Doubtful)

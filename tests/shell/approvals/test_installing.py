@@ -1,10 +1,9 @@
-import pytest
-
 from kaa.shell.approvals.installing import place_of_installed
 from tests.shell.approvals.test_gate import Stage, results
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "named"),
     [
         ("npm link", "npm link"),

@@ -9,6 +9,7 @@ from kaa.core.messages import Json
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful
 from kaa.shell.settings import ApprovalPolicy
 from tests.shell.approvals.judging import CONFINED, FULL_ACCESS, READ_ONLY, UNCONFINED, Confinement, bash, verdict
+from tests.support.tables import each
 
 _CALLS: dict[str, tuple[str, dict[str, Json]]] = {
     "read": ("read", {"path": "a.py"}),
@@ -61,7 +62,7 @@ _MATRIX: list[tuple[Confinement, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("confinement", "what", "policy", "decision"),
     [
         pytest.param(held, what, policy, decision, id=f"{held.mode}-{held.confined}-{what}-{policy}")
@@ -80,8 +81,8 @@ def test_policy_and_risk_decide(
     assert isinstance(found, Allowed if decision == "+" else Doubtful)
 
 
-@pytest.mark.parametrize("policy", _POLICIES)
-@pytest.mark.parametrize(
+@each("policy", _POLICIES)
+@each(
     ("what", "rule"),
     [
         ("read", "read: *.py"),
@@ -102,8 +103,8 @@ def test_deny_rules_win_in_every_policy_and_over_allow_rules(what: str, rule: st
     assert found == Denied(f"the rule {rule!r} forbids it")
 
 
-@pytest.mark.parametrize("policy", ["ask", "auto", "never"])
-@pytest.mark.parametrize(
+@each("policy", ["ask", "auto", "never"])
+@each(
     ("what", "rule", "leaves"),
     [
         ("write", "write: src/**", False),
@@ -161,7 +162,7 @@ def test_what_a_deny_rule_may_hold_for_is_in_doubt_and_no_rule_allows_it(command
     assert not doubt.rules_count
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "bash <<< 'git push'",
@@ -205,7 +206,7 @@ def test_what_may_run_a_denied_program_in_another_way_is_in_doubt(command: str) 
     assert "'bash: git push' may forbid it" in doubt.reasons[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "rule"),
     [
         ("git commit -m 'say that git push is denied'", "git push"),
@@ -236,7 +237,7 @@ def test_a_module_of_python_may_be_the_program_of_its_name() -> None:
     assert isinstance(bash("python3 -m pip install x", policy="auto", deny=["bash: pip install"]), Doubtful)
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "git push",
@@ -282,7 +283,7 @@ def test_denied_commands_are_found_behind_others(command: str) -> None:
     assert bash(command, policy="auto", deny=["bash: git push"]) == Denied("the rule 'bash: git push' forbids it")
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "free"),
     [
         ("a.py", True),
@@ -311,7 +312,7 @@ def test_writes_are_free_below_writable_directories_but_for_what_others_execute(
     assert (verdict("write", {"path": path}, policy="auto") == Allowed()) is free
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "leads_to", "free"),
     [
         ("notes", "/home/me/.bashrc", False),
@@ -356,7 +357,7 @@ def test_a_command_that_is_no_text_is_allowed_by_no_rule(arguments: dict[str, Js
     assert isinstance(verdict("bash", arguments, allow=["bash: make *"]), Doubtful)
 
 
-@pytest.mark.parametrize(
+@each(
     ("tool", "arguments", "confinement", "expected"),
     [
         ("bash", {"command": "make test"}, CONFINED, "bash: make test"),

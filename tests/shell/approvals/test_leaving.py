@@ -8,6 +8,7 @@ from kaa.core.messages import ToolCall
 from kaa.shell.approvals.calls import examine
 from kaa.shell.approvals.leaving import hooks_outside, objection_to_leaving
 from tests.shell.approvals.judging import CONFINED, ROOT
+from tests.support.tables import each
 
 
 def objection(command: str, exposed: str | None = None) -> str | None:
@@ -99,7 +100,7 @@ def test_clients_and_what_only_looks_may_leave(command: str) -> None:
     assert objection(command) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "./release.sh",
@@ -296,7 +297,7 @@ def test_clients_may_not_run_or_obey_what_their_words_do_not_show(command: str) 
     assert objection(command) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "rm -r /usr/canary",
@@ -340,7 +341,7 @@ def test_nothing_that_loses_or_writes_something_outside_the_project_may_leave(co
     assert objection(command) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "for HOME in sub; do git push; done",
@@ -364,7 +365,7 @@ def test_only_plain_lists_of_commands_may_leave(command: str) -> None:
     assert objection(command) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "git pull git@example.com:r m && cat news.txt",
@@ -384,7 +385,7 @@ def test_no_file_of_the_project_is_printed_outside_even_one_that_comes_only_then
     assert objection(command) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "twine upload -s --sign-with ./evil.sh dist/x.whl",

@@ -1,11 +1,10 @@
-import pytest
-
 from kaa.hands.executed_names import MADE_BY_TOOLS
 from kaa.hands.policy import PROTECTED_NAMES
 from kaa.shell.approvals.obeying import obeying
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "told"),
     [
         ("/p/.envrc", "direnv executes or obeys (.envrc)"),

@@ -1,9 +1,8 @@
 """What programs can do beyond what their names say: with these words, no rule that ends in `*` allows them."""
 
-import pytest
-
 from kaa.shell.approvals.judgement import Allowed, Doubtful
 from tests.shell.approvals.judging import bash
+from tests.support.tables import each
 
 # A program, and words with which it writes a file, runs a program or loads code. From its manual page.
 _TELLTALE = """
@@ -195,7 +194,7 @@ git         status -s
 _HARMLESS_ROWS = [(line.split()[0], line.partition(" ")[2].strip()) for line in _HARMLESS.strip().splitlines()]
 
 
-@pytest.mark.parametrize(("program", "words"), _ROWS)
+@each(("program", "words"), _ROWS)
 def test_a_program_that_writes_or_runs_what_a_word_names_is_asked_about(program: str, words: str) -> None:
     command = f"{program} {words}"
 
@@ -203,12 +202,12 @@ def test_a_program_that_writes_or_runs_what_a_word_names_is_asked_about(program:
     assert bash(command, allow=[f"bash: {command}"]) == Allowed()
 
 
-@pytest.mark.parametrize(("program", "words"), _HARMLESS_ROWS)
+@each(("program", "words"), _HARMLESS_ROWS)
 def test_a_harmless_program_is_allowed_by_its_rule(program: str, words: str) -> None:
     assert bash(f"{program} {words}", allow=[f"bash: {program} *"]) == Allowed()
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "command", "allowed"),
     [
         ("uv run pytest *", "uv run pytest -q tests", True),
@@ -229,7 +228,7 @@ def test_a_rule_for_a_runner_names_the_program_that_it_runs(rule: str, command: 
     assert (bash(command, allow=[f"bash: {rule}"]) == Allowed()) is allowed
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "suggestion"),
     [
         ("uv run pytest -q", "uv run pytest -q"),

@@ -10,6 +10,7 @@ from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.coverage import forbidden, permission
 from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch, parse_rule
+from tests.support.tables import each
 
 ROOT = "/home/me/Project"
 
@@ -25,7 +26,7 @@ def forbids(rule: str, command: str) -> RuleMatch:
     return parse_rule(rule, deny=True).forbids_words(one.words)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "rule"),
     [
         ("bash: git status", Rule("bash: git status", "bash", words=("git", "status"))),
@@ -47,7 +48,7 @@ def test_rules_are_read_as_people_write_them(text: str, rule: Rule) -> None:
     assert parse_rule(text) == rule
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "deny", "expected"),
     [
         ("", False, "is no rule: write 'bash: git status'"),
@@ -82,7 +83,7 @@ def test_no_text_makes_reading_a_rule_fail_otherwise(text: str, deny: bool) -> N
         assert parse_rule(text, deny=deny).text == text.strip()
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "command", "expected"),
     [
         ("bash: git status", "git status", True),
@@ -108,7 +109,7 @@ def test_a_rule_allows_exactly_its_words(rule: str, command: str, expected: bool
     assert allowed(rule, command) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "command", "expected"),
     [
         ("bash: rm", "rm x", RuleMatch.YES),
@@ -148,7 +149,7 @@ def test_an_allow_rule_holds_for_no_other_tool_of_the_same_name() -> None:
     assert permission(JudgedCall("1", "mcp__s__read_file_0123ab", "outside", {}), [rule], ROOT) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "path", "expected"),
     [
         ("src/**", f"{ROOT}/src/a/b.py", True),

@@ -1,11 +1,10 @@
 """Which files a command runs by its words."""
 
-import pytest
-
 from kaa.shell.approvals.scripts import files_described, files_named
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "files"),
     [
         ("sh deploy.sh", ["deploy.sh"]),
@@ -34,7 +33,7 @@ def test_files_named_by_words(command: str, files: list[str]) -> None:
     assert list(files_named(tuple(command.split()))) == files
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "described"),
     [
         ("make", True),

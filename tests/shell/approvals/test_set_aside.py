@@ -18,6 +18,7 @@ from kaa.workspace.blocked import Blocked
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.tables import each
 
 _CALL = ToolCall("c", "bash", {"command": "make"})
 _KEPT = ".kaa-blocked"
@@ -266,7 +267,7 @@ def test_control_characters_and_marks_of_direction_are_shown_as_escapes() -> Non
     assert shown(scene.questions[0]) == {".envrc": "+1 a\\x1b[2K\\r\\u202eb"}
 
 
-@pytest.mark.parametrize("letter", "\u3164\u115f\u1160\uffa0\u2800\u034f\ufe0f\U000e0100\u180b\u17b4\u200d")
+@each("letter", "\u3164\u115f\u1160\uffa0\u2800\u034f\ufe0f\U000e0100\u180b\u17b4\u200d")
 def test_letters_that_are_not_to_be_seen_are_shown_as_escapes(letter: str) -> None:
     scene = Scene({f".envrc{_KEPT}": f"PATH_add bin\u00fc{letter}".encode()})
 
@@ -307,7 +308,7 @@ def test_settings_of_git_in_another_order_are_shown() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("files", "name", "reason"),
     [
         ({f".envrc{_KEPT}": b"x" * 200_000}, ".envrc", "more than 128 KiB"),

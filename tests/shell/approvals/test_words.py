@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kaa.shell.approvals.words import is_harmless_redirection, literal, plain_commands, scan, split
+from tests.support.tables import each
 
 
 def bash_words(text: str) -> tuple[str, ...]:
@@ -18,7 +19,7 @@ def bash_words(text: str) -> tuple[str, ...]:
     return tuple(word.decode() for word in done.stdout.split(b"\0")[:-1])
 
 
-@pytest.mark.parametrize(
+@each(
     ("word", "value"),
     [
         ("git", "git"),
@@ -44,7 +45,7 @@ def test_words_that_stand_for_something_fixed(word: str, value: str) -> None:
     assert bash_words(word) == (value,)
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     [
         *("$x", "${x}", "$(x)", "`x`", '"$x"', '"`x`"', "$'x'", '$"x"', "$((1))"),
@@ -114,9 +115,7 @@ def test_operators_and_harmless_redirections_are_seen() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "text", [">x", "2>x", ">/dev/null2", ">&3", "&>x", "<x", "<<<x", "<>x", ">|/dev/null", ">/dev/nul"]
-)
+@each("text", [">x", "2>x", ">/dev/null2", ">&3", "&>x", "<x", "<<<x", "<>x", ">|/dev/null", ">/dev/nul"])
 def test_redirections_that_touch_files_are_not_harmless(text: str) -> None:
     assert not is_harmless_redirection(text.encode())
     assert scan(b"a " + text.encode()) is None
@@ -128,6 +127,6 @@ def test_only_a_line_of_words_can_be_split() -> None:
     assert split("echo \udc80") is None
 
 
-@pytest.mark.parametrize("command", ["ls .", "git add .", "pip install .", "ls ..", "cd ./a", "echo a.b .", "ls . ."])
+@each("command", ["ls .", "git add .", "pip install .", "ls ..", "cd ./a", "echo a.b .", "ls . ."])
 def test_a_dot_is_a_word(command: str) -> None:
     assert split(command) == tuple(command.split(" "))

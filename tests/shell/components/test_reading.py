@@ -9,6 +9,7 @@ from kaa.components.skill import Skill
 from kaa.components.templates.command_file import CommandFile
 from kaa.shell.components import FoundFile, Place
 from kaa.shell.components.reading import Candidate, FoundComponent, components_in
+from tests.support.tables import each
 
 SKILL = Place(".claude/skills", "skill", "claude")
 COMMAND = Place(".claude/commands", "command", "claude")
@@ -61,8 +62,8 @@ def test_ordinary_text_stays(place: Place) -> None:
     assert not any("reader" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("codec", ["utf-16", "utf-16-be", "utf-8-sig"])
-@pytest.mark.parametrize("place", [SKILL, COMMAND])
+@each("codec", ["utf-16", "utf-16-be", "utf-8-sig"])
+@each("place", [SKILL, COMMAND])
 def test_text_with_a_byte_order_mark_is_decoded(place: Place, codec: str) -> None:
     mark = "\ufeff" if codec == "utf-16-be" else ""  # the others write one
     found = component(place, f"{mark}---\nname: x\ndescription: Räum auf\n---\nSort.".encode(codec))

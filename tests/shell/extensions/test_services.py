@@ -20,6 +20,7 @@ from tests.support.extended import in_a_command
 from tests.support.extension_ids import named
 from tests.support.model_server import say
 from tests.support.stage import Stage
+from tests.support.tables import each
 
 _ALL = Permissions(project="write", session="write", keys=("openai",), models=True)
 
@@ -103,7 +104,7 @@ _NEEDS: dict[str, tuple[Permissions, Mapping[str, Json]]] = {
 }
 
 
-@pytest.mark.parametrize("method", _NEEDS)
+@each("method", _NEEDS)
 def test_nothing_is_answered_without_the_permission_for_it(method: str) -> None:
     needed, params = _NEEDS[method]
 

@@ -1,8 +1,7 @@
 """Why a program failed is found in what it printed, also where advice stands behind it."""
 
-import pytest
-
 from kaa.shell.mcp.cause import Cause
+from tests.support.tables import each
 
 NPM_LOG = "npm error A complete log of this run can be found in: /c/_logs/2026-11-30T09_23_35_975Z-debug-0.log"
 NOT_FOUND = f"""\
@@ -67,7 +66,7 @@ TypeError: fetch failed
 Node.js v20.9.0"""
 
 
-@pytest.mark.parametrize(
+@each(
     ("printed", "cause"),
     [
         (FETCH, "TypeError: fetch failed (Error: getaddrinfo EAI_AGAIN svelte.dev)"),

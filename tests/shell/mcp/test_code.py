@@ -20,6 +20,7 @@ from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_ru
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
+from tests.support.tables import each
 
 _TICK_SECONDS = 0.05  # the clock of times of files ticks meanwhile
 
@@ -838,7 +839,7 @@ def test_what_python_writes_for_itself_changes_nothing(land: Land) -> None:
     assert land.code("python3 tools/server.py") == before
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "package"),
     [
         ("npx -y @x/y .", "@x/y"),

@@ -9,6 +9,7 @@ import pytest
 
 from kaa.shell.mcp.code_files import entries, is_code, is_program
 from kaa.shell.mcp.outside_folders import OutsideFolders, is_of_system, may_be_package
+from tests.support.tables import each
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_what_cannot_be_read_is_empty(tree: Path) -> None:
     assert (folders.names(str(tree / "gone")), folders.names(str(tree / "a/1.py")), folders.left_out) == ([], [], "")
 
 
-@pytest.mark.parametrize(
+@each(
     "folder", ["/", "/tmp", "/var/tmp", "/proc", "/proc/1", "/sys/kernel", "/etc", "/etc/cron.d", "/home", "/var/lib/x"]
 )
 def test_folders_of_many_programs_are_no_package(folder: str) -> None:

@@ -16,6 +16,7 @@ from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.loops import in_loop
+from tests.support.tables import each
 
 MANIFESTS = ("package.json", "pyproject.toml", "go.mod", "Makefile", "Cargo.toml")
 
@@ -187,7 +188,7 @@ def test_variables_that_are_written_as_paths_still_lead_there(land: Land) -> Non
     assert line.variables == {"ROOT": "PROJECT", "DOCS": "PROJECT/docs", "NAME": "docs", "OTHER": "a/b"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "path"),
     [
         ("uv --directory /x run a", "/x"),

@@ -3,11 +3,12 @@
 import pytest
 
 from kaa.shell.mcp.config.variables import VariableError, filled_in, unset_in, variables_in
+from tests.support.tables import each
 
 _ENVIRON = {"TEAM": "blue", "EMPTY": "", "HOME": "/home/ada", "INPUT_API_KEY": "k"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "filled"),
     [
         ("${TEAM}-${env:TEAM}", "blue-blue"),

@@ -1,7 +1,6 @@
-import pytest
-
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.shell.models.scope import scoped_models
+from tests.support.tables import each
 
 MODELS = [
     Model(id=model_id, provider=provider, api="openai-completions", name=model_id)
@@ -15,7 +14,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("patterns", "expected"),
     [
         ([], []),

@@ -25,6 +25,7 @@ from kaa.tui.events import Key
 from kaa.workspace.blocked import Blocked
 from tests.support.keyboard import keyboard_context, press, type_text
 from tests.support.painted import assert_well_formed, visible
+from tests.support.tables import each
 
 REQUEST = Approval(
     "git push",
@@ -473,7 +474,7 @@ def test_a_new_file_is_shown_with_its_content() -> None:
     assert "two" in asked.text
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         {},
@@ -483,7 +484,7 @@ def test_a_new_file_is_shown_with_its_content() -> None:
         {"command": None},
     ],
 )
-@pytest.mark.parametrize("risk", ["read", "write", "command", "outside"])
+@each("risk", ["read", "write", "command", "outside"])
 def test_whatever_the_model_sent_can_be_shown(risk: str, arguments: dict[str, object]) -> None:
     asked = Asked(risk=risk, arguments=arguments)
 
@@ -551,8 +552,8 @@ def test_commands_that_a_command_consists_of_come_before_it() -> None:
     assert text.index("Commands:") < text.index("$ git fetch && git push --force")
 
 
-@pytest.mark.parametrize("key", _YESES)
-@pytest.mark.parametrize("rows", [10, 24, 40])
+@each("key", _YESES)
+@each("rows", [10, 24, 40])
 def test_a_yes_is_taken_only_when_all_was_on_the_screen(rows: int, key: str) -> None:
     asked = Asked(columns=80, rows=rows, arguments={"command": _LONG}, auto=True)
     pages = 0

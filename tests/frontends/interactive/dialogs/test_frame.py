@@ -1,11 +1,10 @@
-import pytest
-
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.tui.context import Context
 from kaa.tui.events import Key
 from tests.support.keyboard import keyboard_context, press
 from tests.support.painted import assert_well_formed, visible
+from tests.support.tables import each
 
 
 def dialog(context: Context, lines: int = 100, title: str = "A question") -> DialogFrame:
@@ -46,7 +45,7 @@ def test_ascii_is_enough() -> None:
     assert all(line.isascii() for line in visible(frame.render(30)))
 
 
-@pytest.mark.parametrize("rows", range(6, 40))
+@each("rows", range(6, 40))
 def test_every_line_of_the_body_can_be_read_on_any_screen(rows: int) -> None:
     frame = dialog(keyboard_context(rows=rows))
     read = shown(frame)
@@ -60,7 +59,7 @@ def test_every_line_of_the_body_can_be_read_on_any_screen(rows: int) -> None:
     assert shown(frame)[0] == 0
 
 
-@pytest.mark.parametrize("rows", range(8, 40))
+@each("rows", range(8, 40))
 def test_the_dialog_leaves_room_for_the_footer(rows: int) -> None:
     frame = dialog(keyboard_context(rows=rows))
 
@@ -75,14 +74,14 @@ def test_how_much_more_there_is_is_said_with_the_keys_in_force() -> None:
     assert any("0 lines above, 87 below (PageUp / PageDown)" in line for line in visible(frame.render(60)))
 
 
-@pytest.mark.parametrize("lines", range(1, 40))
+@each("lines", range(1, 40))
 def test_no_row_says_that_one_line_alone_is_hidden(lines: int) -> None:
     frame = dialog(keyboard_context(rows=24), lines=lines)
 
     assert not any("0 lines above, 1 below" in line for line in visible(frame.render(60)))
 
 
-@pytest.mark.parametrize("width", range(1, 20))
+@each("width", range(1, 20))
 def test_narrow_screens_are_kept_to(width: int) -> None:
     frame = dialog(keyboard_context(columns=width), lines=3)
 

@@ -1,11 +1,12 @@
 import pytest
 
 from kaa.frontends.interactive.sessions.ago import shown_ago, shown_day, shown_moment
+from tests.support.tables import each
 
 NOW = 1_700_000_000.0
 
 
-@pytest.mark.parametrize(
+@each(
     ("seconds", "shown"),
     [(0, "now"), (-30, "now"), (59, "now"), (60, "1 min"), (3599, "59 min"), (3600, "1 h"), (90_000, "1 d")],
 )

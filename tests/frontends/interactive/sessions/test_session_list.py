@@ -15,6 +15,7 @@ from kaa.tui.keymap import Keymap
 from kaa.tui.palette import Palette, Theme
 from tests.frontends.interactive.sessions.summaries import NOW, path_of, summary
 from tests.support.painted import assert_well_formed, visible
+from tests.support.tables import each
 
 SESSIONS = [
     summary("1", title="Mend the parser", minutes_ago=3),
@@ -114,7 +115,7 @@ def test_what_no_title_has_is_searched_in_what_was_said() -> None:
     assert shown.done == [("search", "zebra")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "done"),
     [
         ("ctrl+r", ("rename", "1")),

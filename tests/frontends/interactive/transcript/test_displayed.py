@@ -1,11 +1,10 @@
 """Results with display values, as a session file may have them."""
 
-import pytest
-
 from kaa.core.messages import Json, ToolCall
 from kaa.ext.api import Fields, Text, display_result
 from kaa.frontends.interactive.transcript.tool_card import ToolCard
 from tests.frontends.interactive.transcript.conversations import Session, result, text_of
+from tests.support.tables import each
 
 
 def _shown(details: Json) -> str:
@@ -25,7 +24,7 @@ def test_display_values_take_the_place_of_the_text() -> None:
     assert "the plain text" not in shown
 
 
-@pytest.mark.parametrize(
+@each(
     "display", [[], "x", [{"type": "text"}], [{"type": "odd"}], [{"type": "text", "text": "x", "role": "loud"}], [[]]]
 )
 def test_details_that_are_something_else_show_the_text(display: Json) -> None:

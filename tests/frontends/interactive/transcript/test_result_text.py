@@ -1,9 +1,8 @@
-import pytest
-
 from kaa.frontends.interactive.transcript.tools.call import take_apart
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "output", "notes", "blocked"),
     [
         ("a\n\nb", "a\n\nb", [], []),

@@ -7,6 +7,7 @@ from kaa.core.events import MessageStart, MessageUpdate, ToolCallDelta, ToolCall
 from kaa.core.messages import Json, TextContent, ToolCall
 from kaa.ext.api import ContextFile
 from tests.frontends.interactive.transcript.conversations import Session, begins, ends, prints, reply, result, streams
+from tests.support.tables import each
 
 NUMBERS = "\n".join(map(str, range(1, 13)))
 
@@ -161,7 +162,7 @@ def test_write_shows_the_content_while_the_model_writes_it() -> None:
     assert session.text() == "▸ write n.txt\n  1\n  2"
 
 
-@pytest.mark.parametrize(
+@each(
     ("tool", "arguments", "text", "shown"),
     [
         ("grep", {"pattern": "fo+"}, "a.py:1: foo\na.py-2- bar", "✓ grep fo+\n  a.py:1: foo\n  a.py-2- bar\n  1 match"),
@@ -218,8 +219,8 @@ def test_search_says_when_it_stopped_early() -> None:
     assert shown.endswith("\n  a:1: x\n  stopped at 100 matches: refine the pattern or set\n  limit=200\n  1 match")
 
 
-@pytest.mark.parametrize("tool", ["bash", "edit", "find", "grep", "ls", "process", "read", "write", "unknown"])
-@pytest.mark.parametrize(
+@each("tool", ["bash", "edit", "find", "grep", "ls", "process", "read", "write", "unknown"])
+@each(
     "arguments",
     [
         {},
