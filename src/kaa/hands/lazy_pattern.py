@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are used first: most processes of the hands need few of theirs."""
+"""Regular expressions that are compiled when they are used first: most processes need few of theirs."""
 
 import re
 from functools import cached_property
@@ -6,7 +6,7 @@ from typing import AnyStr, Generic
 
 
 class LazyPattern(Generic[AnyStr]):
-    """A regular expression, with the methods of `re.Pattern` that the hands need.
+    """A regular expression, with the methods of `re.Pattern` that are needed.
 
     Args:
         source: the expression.
@@ -24,6 +24,10 @@ class LazyPattern(Generic[AnyStr]):
     def fullmatch(self, text: AnyStr) -> re.Match[AnyStr] | None:
         """As `re.Pattern.fullmatch`."""
         return self._compiled.fullmatch(text)
+
+    def match(self, text: AnyStr) -> re.Match[AnyStr] | None:
+        """As `re.Pattern.match`."""
+        return self._compiled.match(text)
 
     def search(self, text: AnyStr) -> re.Match[AnyStr] | None:
         """As `re.Pattern.search`."""

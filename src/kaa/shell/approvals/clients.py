@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kaa.hands.git_config_keys import is_inert
+from kaa.hands.lazy_pattern import LazyPattern
 from kaa.hands.protected import is_protected
 from kaa.shell.approvals.remotes import objection_to_repositories
 
@@ -50,14 +51,14 @@ _TO_REPOSITORIES = {
     "push": r"-o|--push-option",
 }
 _TO_NAMED_DIRECTORIES = frozenset({"clone", "submodule"})
-_FILE_OF_GIT = re.compile("-[aqvsne]*F|--fi")
+_FILE_OF_GIT = LazyPattern("-[aqvsne]*F|--fi")
 # Of what is known to be data, git connects to some.
 _WITH_ADDRESSES = frozenset({"remote", "submodule", "svn-remote", "url"})
 _ADDING_REMOTES = frozenset({"add", "set-url"})
 
 
-def _options(names: str) -> "re.Pattern[str]":
-    return re.compile("|".join(names.split()))
+def _options(names: str) -> LazyPattern[str]:
+    return LazyPattern("|".join(names.split()))
 
 
 class _Client(NamedTuple):
@@ -75,18 +76,18 @@ class _Client(NamedTuple):
         of_files: letters of options whose value is a file.
     """
 
-    subcommands: "re.Pattern[str]"
-    options: "re.Pattern[str]"
-    before: "re.Pattern[str]" = re.compile("(?!)")
+    subcommands: LazyPattern[str]
+    options: LazyPattern[str]
+    before: LazyPattern[str] = LazyPattern("(?!)")
     remote: frozenset[str] = frozenset()
-    telling: "re.Pattern[str]" = re.compile("(?!)")
+    telling: LazyPattern[str] = LazyPattern("(?!)")
     flags: str = ""
-    fileless: "re.Pattern[str]" = re.compile("(?!)")
+    fileless: LazyPattern[str] = LazyPattern("(?!)")
     of_files: str = "DFOT"
 
 
 _KUBERNETES = _Client(
-    re.compile(
+    LazyPattern(
         r"(?:annotate|api-resources|api-versions|apply|auth can-i|cluster-info|cordon|create|delete|describe|drain"
         r"|events|exec|explain|get|label|logs|patch|rollout|scale|set|taint|top|uncordon|version|wait)(?: .*)?"
     ),
@@ -110,13 +111,13 @@ _KUBERNETES = _Client(
     frozenset({"exec"}),
     # Kinds are written in any case; the kinds in a file are not seen. Most subcommands print what they have changed, or
     # would change, in the format of `-o`.
-    re.compile(
+    LazyPattern(
         r"(?i:get .*\bsecrets?\b|create .*\btoken\b)|get (?:.* )?-(?:[A-Za-z]*f|-filename)"
         r"|(?=.* (?:-o|--output)[ =](?!(?:name|wide)(?: |$))).*"
         r"(?:\b(?i:secrets?)\b| -(?:[A-Za-z]*[fk]|-filename|-kustomize)(?:[ =]|$))"
     ),
     "AFRfhiqtw",  # `f` has a value, which is then the next word
-    re.compile(
+    LazyPattern(
         r"(?:api-resources|api-versions|auth|cluster-info|cordon|describe|drain|events|exec|explain|get|label|logs"
         r"|rollout|scale|taint|top|uncordon|version|wait)(?: .*)?"
     ),
@@ -149,31 +150,31 @@ _OF_GOOGLE = (
 )
 
 
-def _reading(groups: str, verbs: str) -> "re.Pattern[str]":
+def _reading(groups: str, verbs: str) -> LazyPattern[str]:
     """Groups of a client of a cloud, and what only reads of them."""
-    return re.compile(f"(?:(?:{'|'.join(groups.split())}) )+(?:{verbs})(?: .*)?")
+    return LazyPattern(f"(?:(?:{'|'.join(groups.split())}) )+(?:{verbs})(?: .*)?")
 
 
 _CLIENTS = {
     "aws": _Client(
         # What lists and shows, and copies of s3. Not: what ssm starts here, and credentials.
-        re.compile(
+        LazyPattern(
             r"configure list|s3 (?:cp|ls|sync)(?: .*)?|logs tail(?: .*)?|dynamodb (?:query|scan)"
             r"|(?!ssm )[a-z0-9-]+ (?:wait [a-z0-9-]+|(?:batch-get|describe|get|head|list|lookup|search)-[a-z0-9-]+)"
             r"(?: .*)?"
         ),
         # Each operation has options of its own; the AWS CLI takes those for all of them shortened, too.
-        re.compile(
+        LazyPattern(
             r"(?!(?:c|ca|ca-.*|cli?|cli-.*|d|de|deb|debu|debug|e|en|end|endp.*|n|no|no-|no-[cv].*)\Z).*|no-cli-pager"
         ),
         _options("output profile region"),
-        telling=re.compile(
+        telling=LazyPattern(
             r"(?!sts get-access-key-info)[a-z0-9-]+ (?:batch-)?get-[a-z0-9-]*"
             r"(?:access|api-key|authorization|credential|login|password|secret|token)"
             r"|apigateway get-api-key|appsync list-api-keys|cognito-idp describe-user-pool-client"
             r"|lambda (?:get-function|list-functions)"
         ),
-        fileless=re.compile(
+        fileless=LazyPattern(
             r"configure list|s3 ls(?: .*)?|logs tail(?: .*)?|sts get-caller-identity"
             r"|[a-z0-9-]+ (?:describe|list)-[a-z0-9-]+(?: .*)?"
         ),
@@ -187,14 +188,14 @@ _CLIENTS = {
             tag top vnet-name zone-name
             """
         ),
-        telling=re.compile(".*(?:appsettings|connection-string|credential|key|password|secret|token)"),
-        fileless=re.compile(".*"),
+        telling=LazyPattern(".*(?:appsettings|connection-string|credential|key|password|secret|token)"),
+        fileless=LazyPattern(".*"),
     ),
     "doctl": _Client(
         _reading(_OF_DIGITALOCEAN, "list|get"),
         _options("context format no-header o output public region resource tag-name v verbose"),
         _options("context"),
-        fileless=re.compile(".*"),
+        fileless=LazyPattern(".*"),
     ),
     "gcloud": _Client(
         _reading(_OF_GOOGLE, "describe|list|read"),
@@ -206,12 +207,12 @@ _CLIENTS = {
             """
         ),
         _options("account configuration format project"),
-        telling=re.compile("auth (?!list)|container clusters describe"),
-        fileless=re.compile(".*"),
+        telling=LazyPattern("auth (?!list)|container clusters describe"),
+        fileless=LazyPattern(".*"),
     ),
     "gh": _Client(
         # `gist edit` starts an editor.
-        re.compile(
+        LazyPattern(
             r"(?:api|auth (?:login|status)|status|(?!gist edit)(?:cache|gist|issue|label|pr|release|repo|ruleset|run"
             r"|search|secret|variable|workflow) [a-z-]+)(?: .*)?"
         ),
@@ -235,9 +236,9 @@ _CLIENTS = {
             """
         ),
         _options("R repo"),
-        telling=re.compile(r"auth (?:.* )?-(?:[a-z]*t|-show-t[a-z]*)(?:[ =]|$)"),
+        telling=LazyPattern(r"auth (?:.* )?-(?:[a-z]*t|-show-t[a-z]*)(?:[ =]|$)"),
         flags="adfh",
-        fileless=re.compile(
+        fileless=LazyPattern(
             r"(?:auth (?:login|status)|status|search [a-z]+|(?:issue|pr|repo|run|workflow) (?:cancel|checks|checkout"
             r"|close|comment|create|delete|diff|disable|edit|enable|list|merge|ready|reopen|rerun|review|run|status"
             r"|sync|view|watch)|(?:cache|label|ruleset) [a-z]+|(?:gist|release|secret|variable) (?:delete|list|view))"
@@ -245,7 +246,7 @@ _CLIENTS = {
         ),
     ),
     "glab": _Client(
-        re.compile(r"(?:api|auth status|(?:ci|issue|label|mr|release|repo|variable) [a-z-]+)(?: .*)?"),
+        LazyPattern(r"(?:api|auth status|(?:ci|issue|label|mr|release|repo|variable) [a-z-]+)(?: .*)?"),
         _options(
             """
             A F L P R X a all allow-collaboration assignee assets-links author b body c closed color comments
@@ -258,33 +259,33 @@ _CLIENTS = {
             """
         ),
         _options("R repo"),
-        telling=re.compile(r"auth (?:.* )?-(?:[a-z]*t|-show-t[a-z]*)(?:[ =]|$)|variable (?:export|get|list)"),
-        fileless=re.compile(
+        telling=LazyPattern(r"auth (?:.* )?-(?:[a-z]*t|-show-t[a-z]*)(?:[ =]|$)|variable (?:export|get|list)"),
+        fileless=LazyPattern(
             r"(?:auth status|(?:issue|mr) (?:approve|close|create|list|merge|note|reopen|update|view)"
             r"|(?:ci|label|release|repo) (?:list|status|view))(?: .*)?"
         ),
     ),
     "gsutil": _Client(
-        re.compile(r"(?:cat|cp|du|ls|rsync|stat)(?: .*)?"),
+        LazyPattern(r"(?:cat|cp|du|ls|rsync|stat)(?: .*)?"),
         _options("L P R a c d e h l n p r s"),
         flags="PRaehlnr",
-        fileless=re.compile(r"(?:du|ls|stat)(?: .*)?"),
+        fileless=LazyPattern(r"(?:du|ls|stat)(?: .*)?"),
     ),
     "kubectl": _KUBERNETES,
     "oc": _KUBERNETES,
     "twine": _Client(
-        re.compile(r"(?:check|upload)(?: .*)?"),
+        LazyPattern(r"(?:check|upload)(?: .*)?"),
         _options(
             "c comment disable-progress-bar non-interactive p r repository skip-existing strict u username verbose"
         ),
     ),
 }
 # Options whose value is a file, of any client, and values that name one.
-_OF_FILES = re.compile(r"--(?:[a-z]+-)*(?:assets|file|files|filename|dir|input|kustomize|source|template)(?:[-=].*)?")
-_NAMES_FILE = re.compile(r"(?:^|=)(?:@|fileb?://)")
-_OPTION = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
-_IS_OPTION = re.compile(r"--?[^\W_]|--\Z")  # not `- `, with which a message may begin
-_FILE_OF_VALUE = re.compile(r"(?:^|=)@(?:[/~]|\.\.)")  # not in a text, such as `for @/team`
+_OF_FILES = LazyPattern(r"--(?:[a-z]+-)*(?:assets|file|files|filename|dir|input|kustomize|source|template)(?:[-=].*)?")
+_NAMES_FILE = LazyPattern(r"(?:^|=)(?:@|fileb?://)")
+_OPTION = LazyPattern(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
+_IS_OPTION = LazyPattern(r"--?[^\W_]|--\Z")  # not `- `, with which a message may begin
+_FILE_OF_VALUE = LazyPattern(r"(?:^|=)@(?:[/~]|\.\.)")  # not in a text, such as `for @/team`
 
 
 def may_use_files(name: str, words: Sequence[str]) -> bool:
@@ -428,7 +429,7 @@ def _is_joined(letters: str, client: _Client) -> bool:
     return set(letters) <= set(client.flags)
 
 
-def _behind(before: "re.Pattern[str]", words: Sequence[str]) -> Sequence[str]:
+def _behind(before: LazyPattern[str], words: Sequence[str]) -> Sequence[str]:
     """The words behind the options that may stand before a subcommand."""
     while words and (option := _OPTION.fullmatch(words[0])) and before.fullmatch(option["name"]):
         words = words[1:] if option["value"] else words[2:]

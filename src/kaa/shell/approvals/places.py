@@ -53,6 +53,8 @@ def is_obeyed(path: str) -> bool:
 
 def temporary_path(command: str, directories: Sequence[str]) -> str | None:
     """The first path in a command that is below one of the directories, or names them by `$TMPDIR`."""
+    if "TMPDIR" not in command and not any(directory.rstrip("/") in command for directory in directories):
+        return None  # most commands, for which nothing is to be compiled
     below = "|".join(re.escape(directory.rstrip("/")) for directory in directories) or r"(?!)"
     match = re.search(rf"(?<![\w./-])(?:{below}){_END_OF_PATH}{_REST_OF_PATH}|\$\{{?TMPDIR\b{_REST_OF_PATH}", command)
     return match[0] if match else None
