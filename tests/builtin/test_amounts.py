@@ -1,6 +1,6 @@
 import pytest
 
-from kaa.builtin.amounts import dollars
+from kaa.builtin.amounts import dollars, listed
 
 
 @pytest.mark.parametrize(
@@ -8,3 +8,10 @@ from kaa.builtin.amounts import dollars
 )
 def test_money_is_told_as_exactly_as_it_matters(cost: float | None, text: str) -> None:
     assert dollars(cost) == text
+
+
+@pytest.mark.parametrize(
+    ("names", "text"), [((), ""), (("a",), "a"), (("a", "b"), "a, b"), (("a", "b", "c", "d"), "a, b and 2 more")]
+)
+def test_of_many_names_the_first_are_listed(names: tuple[str, ...], text: str) -> None:
+    assert listed(names, 2) == text

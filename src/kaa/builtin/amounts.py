@@ -1,9 +1,17 @@
-"""Counts and amounts of money, in words."""
+"""Counts, lists and amounts of money, in words."""
+
+from collections.abc import Sequence
 
 
 def counted(count: int, thing: str, things: str = "") -> str:
     """`1 file`, `2 files`, `12,000 files`; `things` where it takes more than an `s` to say several."""
     return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """`a, b`, or `a, b and 3 more` where there are more than `most`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def dollars(cost: float | None) -> str:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from kaa.builtin.amounts import listed
 from kaa.session.as_user_message import custom_type_of
 from kaa.session.entries import CustomMessage
 from kaa.session.errors import SessionWriteError
@@ -67,9 +68,8 @@ def _notice(work: UnfinishedWork, session: Path, environ: Mapping[str, str], whe
     ended = "ended" if work.in_order else "was killed"
     lines = [f"kaa {ended}{where} while this was running:", *(f"- {about}" for about in work.works.values())]
     if worktrees := list(_worktrees(session, work.cwd, environ)):
-        more = f" and {len(worktrees) - _MOST_NAMED} more" if len(worktrees) > _MOST_NAMED else ""
         lines.append(
-            f"- Worktrees of its agents: {', '.join(worktrees[:_MOST_NAMED])}{more}. `kaa worktrees list` shows what"
+            f"- Worktrees of its agents: {listed(worktrees, _MOST_NAMED)}. `kaa worktrees list` shows what"
             " changed in them, `kaa worktrees merge NAME` takes that over, `kaa worktrees drop NAME` removes it."
         )
     if where:

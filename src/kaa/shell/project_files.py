@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.builtin.amounts import listed
 from kaa.ext.api import ContextFile
 from kaa.ext.places import ExtensionId
 from kaa.host.regular_files import read_regular
@@ -188,9 +189,8 @@ def _instructions(configuration: ProjectConfiguration, verdict: TrustVerdict, te
         (outside, "it is outside the project and its repository"),
     ):
         if paths and not (verdict.was_asked and paths is undecided):
-            more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
             texts.notices.append(
-                f"{', '.join(paths[:_MOST_NAMED])}{more}: the model gets this as information, not as instructions,"
+                f"{listed(paths, _MOST_NAMED)}: the model gets this as information, not as instructions,"
                 f" because {reason}; --trust makes it instructions for one run"
             )
 

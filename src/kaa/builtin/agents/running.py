@@ -12,7 +12,7 @@ import msgspec
 
 from kaa.builtin.agents import AGENT_TOOL, BUILT_IN, RUNNING_AGENT, AgentEnds
 from kaa.builtin.agents.listing import used_in_short
-from kaa.builtin.amounts import counted
+from kaa.builtin.amounts import counted, listed
 from kaa.builtin.mcp.names import tool_prefix
 from kaa.builtin.skills.instructions import instructions
 from kaa.components.agent_definition import AgentDefinition, AgentModel, ModelRole
@@ -328,9 +328,7 @@ def _details(result: AgentResult) -> dict[str, Json]:
 
 def report_of(result: AgentResult) -> str:
     """Return what an agent reports, with what it used and changed."""
-    more = len(result.changed) - _MOST_SHOWN
-    changed = ", ".join(result.changed[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    changes = f"; it edited {changed}" if changed else ""
+    changes = f"; it edited {listed(result.changed, _MOST_SHOWN)}" if result.changed else ""
     refused = "; some of its calls were refused" if result.reason == "denied" else ""
     place = f"; its changes are in the worktree {result.worktree}" if result.worktree else ""
     merge = ""

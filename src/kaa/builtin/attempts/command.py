@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kaa.builtin.amounts import counted, dollars
+from kaa.builtin.amounts import counted, dollars, listed
 from kaa.builtin.attempts.running import NAME, AttemptResult, in_short, run_attempts
 from kaa.builtin.attempts.wanted import Wanted, wanted_in
 from kaa.builtin.columns import aligned
@@ -141,10 +141,8 @@ async def _agreed(attempt: AttemptResult, context: CommandContext) -> WorktreeMe
     lines = preview.summary.splitlines() or ["The project has all of it already."]
     command = f"`kaa worktrees diff --stat {attempt.worktree}` in another terminal lists all"
     more = [f"and {len(lines) - _MOST_LINES} more lines: {command}"] if len(lines) > _MOST_LINES else []
-    named = ", ".join(map(visible, preview.left_out[:_MOST_LEFT_OUT]))
-    others = len(preview.left_out) - _MOST_LEFT_OUT
-    besides = f" and {others} more" if others > 0 else ""
-    left_out = [f"Not merged, git ignores or cannot add it: {named}{besides}"] if named else []
+    named = visible(listed(preview.left_out, _MOST_LEFT_OUT))
+    left_out = [f"Not merged, git ignores or cannot add it: {named}"] if named else []
     question = Choice(
         f"Merge attempt {attempt.number} into the project?",
         options=(_DIFF, _MERGE, _BACK),

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Final, Literal
 
 from kaa.builtin.acceptance import RanCheck, run_check
+from kaa.builtin.amounts import listed
 from kaa.builtin.command_kinds import targets_of
 from kaa.builtin.completion_check import Proof, UnverifiedWork
 from kaa.builtin.completion_check.proof import UNTESTED, inside
@@ -184,10 +185,7 @@ def _line(ran: RanCheck) -> str:
 
 def _named(files: Sequence[str]) -> str:
     paths = [path for path in files if path]
-    if not paths:
-        return "files"
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return f"{', '.join(paths[:_MOST_NAMED])}{more}"
+    return listed(paths, _MOST_NAMED) or "files"
 
 
 def _told(commands: Sequence[str], last: Sequence[RanCheck]) -> str:

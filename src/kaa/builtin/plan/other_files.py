@@ -3,7 +3,7 @@
 import os.path
 from collections.abc import Sequence
 
-from kaa.builtin.amounts import counted
+from kaa.builtin.amounts import counted, listed
 from kaa.builtin.plan import PlanState
 from kaa.builtin.plan.document import Plan, Step, parse
 from kaa.builtin.plan.kept import last_plan
@@ -136,8 +136,7 @@ def _absolute(path: str, context: ConversationContext) -> str:
 
 def named(paths: Sequence[str]) -> str:
     """Paths, for people."""
-    more = f" and {len(paths) - _MOST_SHOWN} more" if len(paths) > _MOST_SHOWN else ""
-    return f"{', '.join(paths[:_MOST_SHOWN])}{more}"
+    return listed(paths, _MOST_SHOWN)
 
 
 def _refusal(step: Step, number: int, file: str) -> str:

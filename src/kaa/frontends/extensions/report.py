@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kaa.builtin.amounts import listed
 from kaa.builtin.columns import aligned
 from kaa.core.messages import Json
 from kaa.ext.permissions import Permissions
@@ -69,7 +70,7 @@ def preview_lines(prepared: PreparedExtension) -> list[str]:
         )
     if prepared.replaces is None:
         names = [name for name in candidate.files if name != "."]
-        lines += [f"  {len(names)} files: {_names(names)}"] if names else []
+        lines += [f"  {len(names)} files: {listed(names, _MAX_NAMES)}"] if names else []
     return lines
 
 
@@ -83,7 +84,7 @@ def change_lines(prepared: PreparedExtension, difference: Difference, *, with_di
         lines += [f"  new permission: {phrase}" for phrase in wanted.beyond(had).sentences]
         lines += [f"  no longer asks for: {phrase}" for phrase in had.beyond(wanted).sentences]
     for word, names in (("added", difference.added), ("removed", difference.removed), ("changed", difference.changed)):
-        lines += [f"  {word}: {_names(names)}"] if names else []
+        lines += [f"  {word}: {listed(names, _MAX_NAMES)}"] if names else []
     if not (difference.added or difference.removed or difference.changed):
         lines.append("  the files are the same")
     return [*lines, *(difference.diff.split("\n") if with_diff and difference.diff else [])]
@@ -97,8 +98,3 @@ def _state(extension: InstalledExtension) -> str:
 
 def _pin(installation: Installation) -> str:
     return f"commit {installation.commit[:_HASH_CHARACTERS]}" if installation.commit else ""
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"{', '.join(names[:_MAX_NAMES])}{more}"

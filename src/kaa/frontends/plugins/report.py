@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from kaa.builtin.amounts import counted
+from kaa.builtin.amounts import counted, listed
 from kaa.builtin.columns import aligned
 from kaa.components.plugins.folder import PluginDirectory
 from kaa.components.plugins.manifest import Plugin, PluginFile
@@ -93,7 +93,7 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
     for server in plugin.lsp_servers:
         yield f"  language server {server.name}: {' '.join(server.command)}"
     if plugin.dependencies:
-        yield f"  needs other plugins: {_names([*map(str, plugin.dependencies)])}"
+        yield f"  needs other plugins: {listed([*map(str, plugin.dependencies)], _MAX_NAMES)}"
     for option in plugin.options:
         needed = " (needed)" if option.required and option.default is None else ""
         yield f"  option {option.name}{needed}: {option.description or option.title}".rstrip(": ")
@@ -145,7 +145,7 @@ def shown_pin(record: InstalledPlugin) -> str:
 
 def _files(kind: str, files: Sequence[PluginFile], rights: str) -> Iterator[str]:
     if files:
-        yield f"  {counted(len(files), kind)} ({rights}): {_names([file.name for file in files])}"
+        yield f"  {counted(len(files), kind)} ({rights}): {listed([file.name for file in files], _MAX_NAMES)}"
 
 
 def _hooks(plugin: Plugin) -> tuple[list[str], list[str]]:
@@ -212,7 +212,7 @@ def _changes(before: Plugin, now: Plugin) -> Iterator[str]:
     old, new = set(_parts(before)), set(_parts(now))
     for word, parts in (("adds", new - old), ("no longer has", old - new)):
         if parts:
-            yield f"  {word}: {_names(sorted(parts))}"
+            yield f"  {word}: {listed(sorted(parts), _MAX_NAMES)}"
 
 
 def _parts(plugin: Plugin) -> Iterator[str]:
@@ -220,11 +220,6 @@ def _parts(plugin: Plugin) -> Iterator[str]:
         yield from (f"{kind} {file.name}" for file in files)
     yield from (f"hook {line}" for line in _hooks(plugin)[0])
     yield from (f"MCP server {name}: {line}" for name, line in _servers(plugin))
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"{', '.join(names[:_MAX_NAMES])}{more}"
 
 
 def _texts_of_plugin(plugin: Plugin) -> Sequence[tuple[str, Sequence[PluginFile]]]:
@@ -251,9 +246,9 @@ def _changed_files(prepared: PreparedPlugin) -> Iterator[str]:
         if one.path in changed and (kind, one.path) in had
     }
     if texts:
-        yield f"  changes the text of: {_names(sorted(texts.values()))}"
+        yield f"  changes the text of: {listed(sorted(texts.values()), _MAX_NAMES)}"
     if others := sorted(changed - texts.keys()):
-        yield f"  changes other files: {_names(others)}"
+        yield f"  changes other files: {listed(others, _MAX_NAMES)}"
     shown = [path for path in sorted(texts) if before.read(path) is not None and now.read(path) is not None]
     old = {path: known(ConfigurationFile(path, "file", before.read(path) or b"")) for path in shown}
     new = tuple(ConfigurationFile(path, "file", now.read(path) or b"") for path in shown)

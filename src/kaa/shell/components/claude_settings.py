@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from kaa.builtin.amounts import counted
+from kaa.builtin.amounts import counted, listed
 from kaa.components.denied_tools import DenyRules, denials_in
 from kaa.components.hooks.files import HookFileError, settings_object
 from kaa.components.plugins.json_fields import line_of, mapping_of, texts_of
@@ -124,13 +124,11 @@ def _unused(
     fields: Mapping[str, Json], permissions: Mapping[str, Json], denials: DenyRules, file: str
 ) -> Iterator[str]:
     if left := denials.left:
-        more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-        shown = ", ".join(line_of(text, 80) for text in left[:_MOST_NAMED])
-        yield f"{file}: no rule of kaa forbids {shown}{more}"
+        shown = listed([line_of(text, 80) for text in left], _MOST_NAMED)
+        yield f"{file}: no rule of kaa forbids {shown}"
     if below := denials.of_project:
-        more = f" and {len(below) - _MOST_NAMED} more" if len(below) > _MOST_NAMED else ""
-        shown = ", ".join(line_of(text, 80) for text in below[:_MOST_NAMED])
-        yield f"{file}: {shown}{more} counts below the project, as in Claude Code: absolute paths begin with `//`"
+        shown = listed([line_of(text, 80) for text in below], _MOST_NAMED)
+        yield f"{file}: {shown} counts below the project, as in Claude Code: absolute paths begin with `//`"
     for name, instead in _INSTEAD.items():
         if (value := permissions.get(name)) and value != "default":
             much = f" ({counted(len(value), 'entry', 'entries')})" if isinstance(value, list) else f" ({_short(value)})"

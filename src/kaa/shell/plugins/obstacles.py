@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from kaa.builtin.amounts import listed
 from kaa.components.hooks import HookDefinition
 from kaa.components.plugins.folder import Listing
 from kaa.components.plugins.manifest import Plugin
@@ -74,7 +75,10 @@ def obstacles(plugin: Plugin, files: Listing, environ: Mapping[str, str]) -> lis
         if program and "/" not in program and shutil.which(program, path=environ.get("PATH")) is None:
             found.setdefault(f"the program {program} is not installed", {})[title] = None
     return [
-        *(f"{problem}, which {_names([*needing])} {_needs(len(needing))}" for problem, needing in found.items()),
+        *(
+            f"{problem}, which {listed([*needing], _MOST_NAMED)} {_needs(len(needing))}"
+            for problem, needing in found.items()
+        ),
         *_fetching(plugin),
         *_protected(plugin, files),
         *_hidden(plugin, files),
@@ -125,7 +129,7 @@ def _fetching(plugin: Plugin) -> Iterator[str]:
     for program, titles in hooks.items():
         starts = "starts" if len(titles) == 1 else "start"
         yield (
-            f"{_names([*titles])} {starts} {program}, which fetches packages: without"
+            f"{listed([*titles], _MOST_NAMED)} {starts} {program}, which fetches packages: without"
             f' "sandbox": {{"network": "{_RUNNERS[program]}"}} in your settings it fails, and a hook before tool calls'
             " refuses them"
         )
@@ -171,8 +175,8 @@ def _protected(plugin: Plugin, files: Listing) -> Iterator[str]:
     if named:
         shown = [f"{name} ({path})" for name, path in named.items()]
         yield (
-            f"it names {_names(shown)}: such files of a project are protected, so that hooks and commands can read them"
-            " and not write them"
+            f"it names {listed(shown, _MOST_NAMED)}: such files of a project are protected, so that hooks and commands"
+            " can read them and not write them"
         )
 
 
@@ -193,8 +197,3 @@ def _hidden(plugin: Plugin, files: Listing) -> Iterator[str]:
 
 def _needs(count: int) -> str:
     return "needs" if count == 1 else "need"
-
-
-def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"

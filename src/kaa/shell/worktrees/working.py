@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from kaa.builtin.amounts import listed
 from kaa.shell.home import Home
 from kaa.shell.key_variables import without_keys
 from kaa.shell.safety import SandboxFlags, sandbox_options
@@ -446,8 +447,7 @@ def readable(diff: str) -> str:
 
 def shortened(paths: Sequence[str]) -> str:
     """Return paths as a list for people, not longer than a screen."""
-    more = len(paths) - _MOST_PATHS
-    return ", ".join(map(visible, paths[:_MOST_PATHS])) + (f" and {more} more" if more > 0 else "")
+    return visible(listed(paths, _MOST_PATHS))
 
 
 async def _too_long(statistics: Awaitable[str], worktree: Worktree) -> str:
