@@ -1,7 +1,7 @@
 """Where a model is served and how to talk to it: what every wire format needs besides the request itself."""
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -21,6 +21,34 @@ AuthStyle = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "cf-aig-
 """Where a key goes: behind `Bearer`, or in the header of this name."""
 Ambient = Literal["aws", "google"]
 """Credentials that are found on the machine rather than given: AWS profiles and roles, Google's ADC."""
+
+
+class WireFormat(NamedTuple):
+    """What kaa knows of a wire format besides how to speak it.
+
+    Attributes:
+        adapter: the class of its provider as `module:class`, which is imported when its first model is used.
+        list_auth: where a key goes in a request for the list of models; None: no list is documented.
+        searches_tools: kaa sends deferred tools in it.
+        is_routed: routers of several vendors speak it, and take wishes as to which one they choose.
+    """
+
+    adapter: str
+    list_auth: AuthStyle | None = None
+    searches_tools: bool = False
+    is_routed: bool = True
+
+
+WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
+    "openai-completions": WireFormat("kaa.llm.completions.provider:OpenAICompletions", "bearer"),
+    "anthropic-messages": WireFormat("kaa.llm.anthropic.provider:AnthropicMessages", "x-api-key", searches_tools=True),
+    "anthropic-vertex": WireFormat("kaa.llm.anthropic.provider:AnthropicMessages"),
+    "openai-responses": WireFormat("kaa.llm.responses.provider:OpenAIResponses", "bearer", searches_tools=True),
+    "azure-openai-responses": WireFormat("kaa.llm.responses.provider:OpenAIResponses"),
+    "google-generative-ai": WireFormat("kaa.llm.gemini.provider:GoogleGemini", "x-goog-api-key", is_routed=False),
+    "google-vertex": WireFormat("kaa.llm.gemini.provider:GoogleGemini", is_routed=False),
+}
+"""The wire formats that kaa speaks, by the names that models.json gives them."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):

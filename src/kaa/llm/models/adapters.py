@@ -1,22 +1,15 @@
 """From a model's wire format to the adapter that speaks it. An adapter is imported when its first model is used."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from importlib import import_module
 
 import msgspec
 
 from kaa.core.provider import Provider, Request, StreamEvent
 from kaa.llm.http.transport import Transport
 from kaa.llm.models.resolved import ResolvedModel
+from kaa.llm.wire import WIRE_FORMATS, Endpoint
 
-SUPPORTED_APIS = (
-    "openai-completions",
-    "anthropic-messages",
-    "anthropic-vertex",
-    "openai-responses",
-    "azure-openai-responses",
-    "google-generative-ai",
-    "google-vertex",
-)
 # What is in every request may be too much for a window below this.
 _TIGHT_WINDOW = 65_536
 
@@ -29,8 +22,6 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
     """
     provider = _adapter(resolved, transport)
     if resolved.endpoint.tuning.block_images:
-        from kaa.llm.models.adapters import WithoutImages
-
         provider = WithoutImages(provider)
     if resolved.endpoint.compat.inline_thinking:
         from kaa.llm.inline_thinking import InlineThinking
@@ -54,25 +45,12 @@ def _adapter(resolved: ResolvedModel, transport: Transport) -> Provider:
 
         return FunctionProvider(resolved.provided.owner, resolved.provided.stream, resolved.endpoint)
     transport = resolved.endpoint.carried_by(transport)
-    match resolved.model.api:
-        case "openai-completions":
-            from kaa.llm.completions.provider import OpenAICompletions
-
-            return OpenAICompletions(resolved.endpoint, transport)
-        case "anthropic-messages" | "anthropic-vertex":
-            from kaa.llm.anthropic.provider import AnthropicMessages
-
-            return AnthropicMessages(resolved.endpoint, transport)
-        case "openai-responses" | "azure-openai-responses":
-            from kaa.llm.responses.provider import OpenAIResponses
-
-            return OpenAIResponses(resolved.endpoint, transport)
-        case "google-generative-ai" | "google-vertex":
-            from kaa.llm.gemini.provider import GoogleGemini
-
-            return GoogleGemini(resolved.endpoint, transport)
-        case api:
-            raise ValueError(f"no adapter for the wire format {api!r}")
+    known = WIRE_FORMATS.get(resolved.model.api)
+    if known is None:
+        raise ValueError(f"no adapter for the wire format {resolved.model.api!r}")
+    module, _, name = known.adapter.partition(":")
+    adapter: Callable[[Endpoint, Transport], Provider] = getattr(import_module(module), name)
+    return adapter(resolved.endpoint, transport)
 
 
 class WithoutImages:

@@ -6,19 +6,12 @@ import msgspec
 
 from kaa.core.errors import ProviderError
 from kaa.llm.http.transport import HttpRequest, Transport
-from kaa.llm.wire import AuthStyle, Endpoint
+from kaa.llm.wire import WIRE_FORMATS, AuthStyle, Endpoint
 
 # A list has some hundred bytes per model; the largest routers have about a thousand models.
 _LONGEST_LIST_BYTES: Final = 4 << 20
 _ANTHROPIC: Final = "anthropic-messages"
 _GOOGLE: Final = "google-generative-ai"
-# Wire format → where a key goes by custom, for those whose vendors document a list.
-_USUAL_AUTH: Final[dict[str, AuthStyle]] = {
-    "openai-completions": "bearer",
-    "openai-responses": "bearer",
-    _ANTHROPIC: "x-api-key",
-    _GOOGLE: "x-goog-api-key",
-}
 
 
 class _Meta(msgspec.Struct, frozen=True):
@@ -45,7 +38,7 @@ class _ModelList(msgspec.Struct, frozen=True):
 
 def has_list(api: str) -> bool:
     """Whether servers of a wire format are known to list their models."""
-    return api in _USUAL_AUTH
+    return _usual_auth(api) is not None
 
 
 def list_request(endpoint: Endpoint, api: str) -> HttpRequest:
@@ -55,8 +48,12 @@ def list_request(endpoint: Endpoint, api: str) -> HttpRequest:
     if api == _ANTHROPIC:
         own.append(("anthropic-version", "2023-06-01"))
         path = "/models" if endpoint.base_url.rstrip("/").endswith("/v1") else "/v1/models"
-    headers = endpoint.request_headers(_USUAL_AUTH.get(api, "bearer"), own)
+    headers = endpoint.request_headers(_usual_auth(api) or "bearer", own)
     return HttpRequest("GET", endpoint.url(path), headers)
+
+
+def _usual_auth(api: str) -> AuthStyle | None:
+    return known.list_auth if (known := WIRE_FORMATS.get(api)) else None
 
 
 async def served_models(endpoint: Endpoint, api: str, transport: Transport) -> tuple[ServedModel, ...]:

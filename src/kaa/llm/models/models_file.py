@@ -22,6 +22,7 @@ from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.sampling import OWN_FIELDS, Sampling
 from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
 from kaa.llm.tuning import PromptCache
+from kaa.llm.wire import WIRE_FORMATS
 
 # What most servers speak.
 DEFAULT_API = "openai-completions"
@@ -298,7 +299,6 @@ _PERMISSIONS: Final = frozenset(
     ]
 )
 _ROUTING: Final = ("openRouterRouting", "vercelGatewayRouting")
-_WITHOUT_ROUTING: Final = ("google-generative-ai", "google-vertex")
 _SAMPLING: Final = ("samplingParams", "samplingParamsByThinkingLevel")
 
 
@@ -313,7 +313,7 @@ def _ignored_fields(entry: Mapping[str, Json], shape: type[msgspec.Struct], api:
     yield from _unknown_fields(entry, shape)
     compat = entry.get("compat") or {}
     yield from _unknown_fields(compat, Compat, "compat.")
-    if api in _WITHOUT_ROUTING:
+    if (known := WIRE_FORMATS.get(api or "")) is not None and not known.is_routed:
         yield from (f"compat.{name}" for name in _ROUTING if compat.get(name))
     for name in _SAMPLING:
         given = entry.get(name) or {}

@@ -11,11 +11,10 @@ import msgspec
 from kaa.core.provider import Model
 from kaa.llm.catalogue import KnownModel, known_models
 from kaa.llm.http.transport import host_of
-from kaa.llm.models.adapters import SUPPORTED_APIS
 from kaa.llm.models.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
 from kaa.llm.models.provider_table import BUILTINS, Builtin, Family, KeyKind
 from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
-from kaa.llm.wire import Ambient, AuthStyle
+from kaa.llm.wire import WIRE_FORMATS, Ambient, AuthStyle
 
 if TYPE_CHECKING:
     from kaa.llm.models.provided import ProvidedProvider
@@ -79,7 +78,7 @@ class ConfiguredProvider:
 
     def speaks(self, api: str) -> bool:
         """Whether models of this wire format can be asked."""
-        return api in SUPPORTED_APIS or (self.provided is not None and self.provided.stream is not None)
+        return api in WIRE_FORMATS or (self.provided is not None and self.provided.stream is not None)
 
     @property
     def knows_its_models(self) -> bool:

@@ -18,7 +18,6 @@ from kaa.llm.catalogue import KnownModel
 from kaa.llm.compat import compat_for, laid_over
 from kaa.llm.former_names import current_name, current_query
 from kaa.llm.http.authorized import Authorizer
-from kaa.llm.models.adapters import SUPPORTED_APIS
 from kaa.llm.models.keys import ProviderKeys
 from kaa.llm.models.lookup import FoundModel, Lookup, UnclearError
 from kaa.llm.models.models_file import ProviderConfig
@@ -26,14 +25,12 @@ from kaa.llm.models.providers import ConfiguredProvider, load_providers
 from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
 from kaa.llm.thinking_levels import DEFAULT_THINKING, nearest_level, offered_levels
 from kaa.llm.tuning import Tuning, in_environment
-from kaa.llm.wire import Endpoint
+from kaa.llm.wire import WIRE_FORMATS, Endpoint
 
 if TYPE_CHECKING:
     from kaa.llm.models.provided import ProvidedProvider
 
 _UNTUNED = Tuning()
-# The wire formats in which kaa sends deferred tools.
-_SEARCHING_APIS = ("anthropic-messages", "openai-responses")
 _Stamp: TypeAlias = tuple[int, int, int] | None
 
 
@@ -364,7 +361,7 @@ class ModelRegistry:
 
     @staticmethod
     def _unspoken(provider: ConfiguredProvider, api: str) -> str:
-        return f"{provider.name} speaks the wire format {api!r}; this kaa speaks {', '.join(SUPPORTED_APIS)}"
+        return f"{provider.name} speaks the wire format {api!r}; this kaa speaks {', '.join(WIRE_FORMATS)}"
 
     @property
     def _keys(self) -> ProviderKeys:
@@ -454,7 +451,8 @@ class ModelRegistry:
 
             endpoint = at_azure(endpoint, known.model.id, self._keys.variables(provider))
         level = nearest_level(thinking, known.model, known.thinking_levels)
-        defers = endpoint.compat.supports_tool_search and known.model.api in _SEARCHING_APIS
+        wire_format = WIRE_FORMATS.get(known.model.api)
+        defers = endpoint.compat.supports_tool_search and wire_format is not None and wire_format.searches_tools
         patches = endpoint.compat.supports_apply_patch
         model = msgspec.structs.replace(known.model, defers_tools=defers, edits_by_patch=patches)
         return ResolvedModel(model, endpoint, level, provider.provided)
