@@ -32,8 +32,6 @@ class Accounting:
     """Knows what was used so far.
 
     Args:
-        agent: whose replies are counted.
-        models: know which cost nothing.
         store: the session, with the replies of earlier runs.
         recorder: writes into the session what the provider's cache failed to give.
         prompt: gives the texts that the system prompt consists of, each with its name.

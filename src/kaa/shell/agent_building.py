@@ -38,8 +38,6 @@ class AgentModels(msgspec.Struct, frozen=True):
     """The models of an agent.
 
     Attributes:
-        link: the way to the one it begins with.
-        registry: knows which others there are.
         scope: patterns of the models to cycle through; none for all.
         fallback: models that go on where the chosen one is given up.
         settings: where choices are kept that the user wants kept.
@@ -59,7 +57,6 @@ class AgentSpec(msgspec.Struct, frozen=True):
 
     Attributes:
         models: which model answers.
-        tools: those it may call, and the system prompt.
         messages: what the session gives the model.
         config: how it behaves.
         run_budget: what each run may use.
@@ -83,10 +80,7 @@ class BuiltAgent(msgspec.Struct, frozen=True):
 
     Attributes:
         agent: the agent; everything it does is recorded.
-        models: switches its model.
         fallback: switches it where a model is given up.
-        accounting: counts what it uses.
-        budgeting: keeps that within limits.
     """
 
     agent: Agent
@@ -101,7 +95,6 @@ def build_agent(spec: AgentSpec, hooks: Hooks, *, notify: Callable[[str], None],
 
     Args:
         spec: what it is made of.
-        hooks: what steps into its runs.
         notify: told, in a sentence, of what is worth knowing.
         asker: asks the person, where a budget is used up.
 

@@ -64,9 +64,7 @@ class AgentOrigin(msgspec.Struct, frozen=True):
 
     Attributes:
         asker: asks the person, in the name of the conversation.
-        registry: its extensions.
         spec: what its own agent is made of.
-        gate: what approves its calls.
         checkpoints: keep what calls change.
         notify: told, in a sentence, of what is worth knowing.
         settings: gives those in force.
@@ -335,7 +333,6 @@ class AgentRuns:
             author: who calls, for questions.
             workspace: where the calls work.
             runner: runs agents and tools for them.
-            asker: asks about them.
         """
         origin = self._origin
         attributing = AttributingAsker(asker, agent=None if author == OWN_CALLER else author)

@@ -47,7 +47,6 @@ async def compose(
     Args:
         words: arguments; those that begin with `@` name files or images, or resources, which stay names here.
         piped: the content of standard input.
-        files: reads the files.
         permit: decides about files with secrets.
 
     Raises:
@@ -80,7 +79,6 @@ async def attach(path: str, files: NamedFiles, permit: PermitSecret) -> Attachme
 
     Args:
         path: as it was typed; a narrow space or a curly apostrophe that systems put into names may be missing.
-        files: reads it.
         permit: decides if it is known to hold secrets.
 
     Raises:

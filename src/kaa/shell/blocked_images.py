@@ -18,8 +18,6 @@ class BlockedImages:
     """Watches the requests of a conversation.
 
     Args:
-        agent: sends them.
-        models: knows whether images are blocked.
         notify: told, in a sentence.
     """
 

@@ -44,7 +44,6 @@ class Budgeting:
     Each run has a ledger of its own, below that of the session.
 
     Args:
-        agent: whose runs are counted.
         recorder: notes how long runs took, where the time of the session is limited.
         run: what each run may use.
         session: what the session may use.

@@ -66,7 +66,6 @@ class CacheWatch:
     """Tells of cache misses as events, and keeps them in the session.
 
     Args:
-        agent: whose requests and replies are watched.
         kept_seconds: how long servers keep prompts; None where nobody asked them to, so that nothing is missed.
         earlier: gives the misses that the session has.
         clock: the time, in Unix milliseconds.

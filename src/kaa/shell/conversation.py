@@ -103,14 +103,8 @@ class Conversation:
     """One conversation, from its opening (see `kaa.shell.opening`) to `close`.
 
     Args:
-        agent: talks to the model.
         session: the session, and those who work on it.
-        permissions: what tools may do without a question.
         containment: holds the tools back.
-        models: which model answers, and which others there are.
-        reloading: reads settings again.
-        tools: which tools the model may call.
-        trust: what is used of the project's files.
         closing: closes what the conversation is made of.
 
     Attributes:

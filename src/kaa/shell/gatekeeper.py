@@ -263,7 +263,6 @@ def create_gatekeeper(
         chosen: what the settings say.
         tool_of: the registered tool of a name, at the moment.
         containment: the walls around tools.
-        home: keeps what the user allowed for good.
         abort: stops the agent.
         keeps: what `/undo` would restore of some files.
         notify: tells the user what runs without a question because it can be undone.

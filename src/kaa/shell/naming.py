@@ -43,8 +43,6 @@ class Naming:
     """Names a session.
 
     Args:
-        agent: everybody hears of a new name through it.
-        summarizer: asks the model for a name.
         auto: tells whether the model is asked, once, when a run has ended and there is no name.
     """
 

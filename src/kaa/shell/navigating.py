@@ -129,9 +129,7 @@ class Navigation:
     """Moves the leaf. Nothing is taken out of the session: what is left stays on a branch of its own.
 
     Args:
-        agent: goes on from there.
         files: takes the project's files along.
-        summarizer: sums up what is left, when that is wanted.
         allow: raises NavigationBlockedError where an extension objects.
         notify: told at the end of the next run what a move did not restore.
 

@@ -90,7 +90,6 @@ class Surroundings(msgspec.Struct, frozen=True):
         notify: told, in a sentence, of what is worth knowing and does not stop us.
         report: gets failures of extensions that do not stop us.
         display: shows what extensions want to be seen.
-        extensions: those of the process.
         models: those of the process.
         decisions: what was decided in this process about trust in the project, and asking again.
         servers: gives the MCP servers of a project, as an extension; None if there are none.

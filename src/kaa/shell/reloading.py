@@ -25,10 +25,7 @@ class Reloading:
         file: the user's settings.json.
         read: reads them again.
         agent: hands queues over and repeats requests as they say.
-        gate: judges by their rules.
-        models: are chosen from by them.
         fallback: goes by them when a model is given up.
-        budgeting: keeps to their limits.
         extensions: loads changed and new extensions; returns what that did, in lines.
 
     Attributes:

@@ -53,7 +53,6 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     """The sandbox the user wants.
 
     Args:
-        home: has the user's settings.
         flags: what was chosen for this project.
         directory: of the project, absolute.
 
@@ -141,7 +140,6 @@ def start_workspace(
     Args:
         directory: absolute.
         flags: what was chosen for it.
-        home: has the user's settings.
         hands: started already; None starts them.
 
     Raises:

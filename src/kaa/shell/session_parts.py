@@ -52,9 +52,6 @@ class SessionParts(msgspec.Struct, frozen=True):
     Attributes:
         store: where it is kept.
         recorder: writes events into it; it is subscribed already, to see each one before all others.
-        accounting: counts what was used.
-        budgeting: keeps that within limits.
-        naming: gives it a name.
         compaction: condenses it.
         exporting: gives what writes it into files of the user's; loaded when it is used.
         checkpoints: are taken of the project's files.

@@ -20,7 +20,6 @@ class SessionValues:
     """Those of one conversation.
 
     Args:
-        gate: stands between the model and the tools.
         containment: holds the tools back.
         root: the project.
     """

@@ -39,7 +39,6 @@ class UserCommands:
 
     Args:
         agent: is told of commands that belong to the conversation, and tells everyone of all of them.
-        recorder: notes them in the session.
         unconfined: gives the project without a sandbox; called with the first command.
         before: waited for before each command runs.
     """

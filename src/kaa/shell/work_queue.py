@@ -33,11 +33,7 @@ class WorkResult(NamedTuple, Generic[ResultT]):
 
 
 class WorkQueue:
-    """The work in one conversation. All calls must come from its event loop.
-
-    Args:
-        conversation: does it.
-    """
+    """The work in one conversation. All calls must come from its event loop."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation

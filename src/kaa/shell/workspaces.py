@@ -16,7 +16,6 @@ class Workspaces:
     """Opens them, and closes them with the process: what runs in the background outlives a conversation.
 
     Args:
-        home: has the user's settings of the sandbox.
         extensions: files and folders that this process loads; commands cannot change them in any project.
     """
 

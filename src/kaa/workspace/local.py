@@ -100,7 +100,6 @@ class LocalWorkspace:
         root: absolute path of the project.
         environment: kaa's own, from which that of commands is made.
         home: the user's home directory.
-        sandbox: gives out hands.
         places: where whole outputs go.
         processes: knows what runs in the background; None makes a new one.
         follows_links: whether paths may lead through symlinks; otherwise only `stat` follows any.

@@ -80,7 +80,6 @@ class ProtectedFiles:
     """What is protected in a project, and restores of it.
 
     Args:
-        sandbox: protects it.
         outside: gives the slots that nothing confines.
     """
 

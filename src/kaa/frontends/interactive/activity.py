@@ -51,11 +51,7 @@ _ENDS = {
 
 
 class Activity:
-    """Follows the events.
-
-    Args:
-        attention: calls the person at the end.
-    """
+    """Follows the events."""
 
     def __init__(self, main_view: MainView, attention: Attention) -> None:
         self._main_view = main_view

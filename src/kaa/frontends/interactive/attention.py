@@ -10,11 +10,7 @@ _WORTH_A_CALL_SECONDS = 10.0
 
 
 class Attention:
-    """Bell, notification, title and progress.
-
-    Args:
-        main_view: has the user's choice.
-    """
+    """Bell, notification, title and progress."""
 
     def __init__(self, main_view: MainView, terminal: Terminal) -> None:
         self._main_view = main_view

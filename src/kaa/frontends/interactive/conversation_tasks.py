@@ -20,7 +20,6 @@ class ConversationTasks:
     """Has such work done.
 
     Args:
-        attachments: take images of a message back.
         drafts: keep what comes back into the editor.
     """
 

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 class EventPresenter:
     """What is told becomes what is seen (`kaa.frontends.interactive.reporter.EngineListener`).
 
-    Args:
-        main_view: has the footer.
-        attention: has the window's title.
-
     Attributes:
         on_additions: is given what extensions have added to the conversation when it changes.
         worktree: the name of that in which the conversation works; empty for none.

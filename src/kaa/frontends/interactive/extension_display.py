@@ -26,7 +26,6 @@ class ExtensionDisplay:
     """Keeps what is shown, and shows it.
 
     Args:
-        attention: has the window's title.
         show_notice: shows a message in the transcript.
     """
 

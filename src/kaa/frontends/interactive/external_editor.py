@@ -33,7 +33,6 @@ def edited_in(editor: str, text: str, main_view: MainView, environ: Mapping[str,
 
     Args:
         editor: its command.
-        main_view: lends the terminal.
     """
     try:
         file = _written(text)

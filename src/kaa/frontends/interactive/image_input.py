@@ -64,11 +64,7 @@ async def _output_of(argv: Sequence[str], environment: Mapping[str, str]) -> byt
 
 
 class ImageInput:
-    """Takes images.
-
-    Args:
-        attachments: keep them until the message is sent.
-    """
+    """Takes images."""
 
     def __init__(self, ui: UIContext, attachments: Attachments) -> None:
         self._ui = ui

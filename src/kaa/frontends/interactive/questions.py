@@ -49,7 +49,6 @@ class QuestionDialogs:
     """Opens the dialogs.
 
     Args:
-        attention: calls the person.
         is_attached: the conversation is that of another terminal, where the person may have asked for what is asked.
     """
 

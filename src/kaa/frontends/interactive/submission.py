@@ -19,8 +19,6 @@ class Submission:
     """Takes what is entered.
 
     Args:
-        attachments: images of the message.
-        history: keeps it for other sessions.
         on_reply: shows what a slash command answered.
         on_failure: shows what went wrong.
         on_session: goes on with the session that a slash command leads to.

@@ -17,7 +17,6 @@ async def complete(
 
     Args:
         extension: the name of the extension that asks.
-        recorder: notes the usage.
 
     Raises:
         CompletionError: there is no answer.

@@ -40,7 +40,6 @@ class ActingParts(msgspec.Struct, frozen=True):
     """What extensions act on.
 
     Attributes:
-        budgeting: knows its limits.
         navigation: gives what labels entries of the session.
         flag: gives the options of extensions.
     """

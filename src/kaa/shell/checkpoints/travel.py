@@ -27,7 +27,6 @@ class FileTravel:
     """Takes the project's files elsewhere.
 
     Args:
-        agent: tells how far a restore is.
         turns: what was done to files, turn by turn.
     """
 

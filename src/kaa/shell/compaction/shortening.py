@@ -28,11 +28,7 @@ _Key: TypeAlias = tuple[str, int]
 
 
 class ResultShortening:
-    """Asks extensions before each request of one agent.
-
-    Args:
-        agent: goes on with the shorter results.
-    """
+    """Asks extensions before each request of one agent."""
 
     def __init__(self, agent: Agent, store: SessionStore, recorder: SessionRecorder, registry: Registry) -> None:
         self._agent = agent

@@ -63,8 +63,6 @@ class Summarizer:
 
     Args:
         agent: repeats requests as its policy says.
-        link: the way to the models.
-        models: finds others than the one in force.
         store: the session, to read branches from.
     """
 

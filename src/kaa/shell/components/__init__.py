@@ -35,7 +35,6 @@ class Place(NamedTuple):
 
     Attributes:
         folder: relative to the project, or absolute.
-        agent: whose format they have.
     """
 
     folder: str

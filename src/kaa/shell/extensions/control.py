@@ -44,8 +44,6 @@ class ExtensionControl:
     """The extensions of one conversation.
 
     Args:
-        extensions: of the process.
-        registry: what the conversation uses of them.
         tools: which of their tools are active.
         project: copies of the extensions of its project.
     """
@@ -111,7 +109,6 @@ def report_on(
     """What there is to tell of an extension.
 
     Args:
-        extensions: of the process.
         prompt_tokens: how many tokens it adds to each request.
     """
     name = known.extension

@@ -55,7 +55,6 @@ class ExtensionsInProjects:
     """Decides from where extensions are loaded.
 
     Args:
-        home: keeps decisions and copies.
         report: told, in a sentence, of what the user should know.
     """
 

@@ -35,11 +35,7 @@ def applicant_at(extension: ExtensionId) -> Applicant | None:
 
 
 class GrantedPermissions:
-    """The permissions of processes and components.
-
-    Args:
-        home: has the records.
-    """
+    """The permissions of processes and components."""
 
     def __init__(self, home: Home) -> None:
         self._records = ExtensionRecords(home)

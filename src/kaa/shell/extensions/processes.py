@@ -99,11 +99,7 @@ class ExtensionPipes:
 
 
 class GrantedKeys:
-    """Reads keys when they are needed. The token of a login is no key: it is kaa's alone.
-
-    Args:
-        home: has auth.json.
-    """
+    """Reads keys when they are needed. The token of a login is no key: it is kaa's alone."""
 
     def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
         self._auth_file = home.path / "auth.json"

@@ -25,7 +25,6 @@ class FallbackModels:
     """A `Fallback` for the agent of one conversation.
 
     Args:
-        agent: whose model is replaced.
         chain: the models, as `--model` takes them, in the order in which they are to be tried.
         notify: told, in a sentence, of models of the chain that cannot be used.
     """

@@ -35,8 +35,6 @@ class Models:
     """The models of one conversation. All calls must come from its event loop.
 
     Args:
-        recorder: notes switches in the session.
-        link: the way to them.
         scope: patterns of the models to cycle through, as `scoped_models` takes them; none for all.
         settings: where choices are kept that the user wants kept.
         wished: how hard the user wants models to think, if the one to begin with cannot.

@@ -37,7 +37,6 @@ class Tracing:
     """Exports the spans of one conversation. Kept apart from any tracing that an extension may do.
 
     Args:
-        agent: is followed.
         redact: takes secrets out of what was said; None keeps all of it out of the spans.
         notify: told, in a sentence, at the end, if spans could not be sent.
         exporter: takes the spans; None sends them over OTLP.

@@ -31,7 +31,6 @@ async def start_tracing(
 
     Args:
         settings: whether at all.
-        agent: is followed.
         environ: where OpenTelemetry finds everything else; `OTEL_SDK_DISABLED=true` switches it off.
         home: the user's folder; what auth.json has is kept out of spans.
         notify: told, in a sentence, if it is not installed or set up wrongly.

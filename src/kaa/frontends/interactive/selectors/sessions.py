@@ -30,7 +30,6 @@ class SessionSelectors:
     Args:
         conversations: open what was chosen.
         navigator: knows the messages of this session, and shows where an entry is.
-        attachments: take images of a message back.
     """
 
     def __init__(
