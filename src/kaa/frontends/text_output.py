@@ -64,7 +64,6 @@ class TextOutput:
         self._err_line_open = False
 
     def event(self, event: Event) -> None:
-        """Show one event, if it is one to show."""
         match event:
             case MessageUpdate(assistant_message_event=TextDelta(delta=delta)):
                 self._say(delta)
@@ -92,18 +91,15 @@ class TextOutput:
         conversation.subscribe(self.event)
 
     def notice(self, notice: HostNotice) -> None:
-        """Show a notice."""
         self.progress(notice.text)
 
     def show(self, update: "DisplayUpdate") -> None:
-        """Show a notice of an extension."""
         from kaa.ext.display import plain_text_of  # lazy: few extensions show something
 
         author = f"{update.author}: " if update.author else ""
         self.progress(f"{author}{plain_text_of(update.change)}")
 
     def reply(self, text: str) -> None:
-        """Show what a slash command answered."""
         self._say(text)
         self._end_line()
 
@@ -114,11 +110,9 @@ class TextOutput:
         self._err_line_open = False
 
     def failure(self, message: str) -> None:
-        """Say why nothing was done."""
         self.progress(f"kaa: {message}")
 
     def no_model(self, error: NoModelError) -> None:
-        """Say how to get going."""
         from kaa.frontends import getting_started  # lazy: most have a model
 
         self._end_line()

@@ -194,7 +194,6 @@ class MemoryStore:
         return tuple(entry.id for entry in entries)
 
     def line(self, node: Node) -> bytes:
-        """The line of an entry."""
         return bytes(self._lines[node.offset : node.offset + node.length])
 
     def request_sync(self) -> None:

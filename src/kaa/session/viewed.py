@@ -58,7 +58,6 @@ class ViewedStore:
         raise SessionViewedError(self.path)
 
     def line(self, node: Node) -> bytes:
-        """The line of an entry."""
         return self._snapshot.line(node)
 
     def request_sync(self) -> None:

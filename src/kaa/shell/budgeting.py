@@ -67,7 +67,6 @@ class Budgeting:
         agent.subscribe(self._observe)
 
     def limits(self, scope: BudgetScope) -> Budget:
-        """What a run, or the session, may use."""
         return self._ledger(scope).budget
 
     def used(self, scope: BudgetScope) -> BudgetUsage:

@@ -91,7 +91,6 @@ class Contained:
         return self._workspace.sandbox.private_tmp.named_in(text) if "tmp/" in text else {}
 
     async def stat(self, path: str) -> FileInfo | None:
-        """What is at `path` for tools inside the sandbox."""
         return await self._workspace.stat(path)
 
     async def held_from(self, written: "Incoming") -> "HeldFiles | None":
@@ -130,7 +129,6 @@ class Contained:
         return self._workspace.unconfined()
 
     async def settle(self) -> None:
-        """Wait until it is certain whether the kernel confines what runs."""
         await self._workspace.sandbox.status()
 
     def permits(self, escalation: "Escalation") -> bool:
@@ -173,7 +171,6 @@ class Contained:
                 return None
 
     async def change(self, change: SandboxChange) -> None:
-        """Change what calls without a permit may do."""
         await self._workspace.change(change)
 
     def asking(self, asker: "HostAsker", hosts: Sequence[str]) -> Workspace | None:

@@ -56,25 +56,9 @@ class Exporting:
         self._session_dir = session_dir
 
     async def export(self, request: "ExportRequest") -> "Exported":
-        """Write the session as it is now into a file.
-
-        Raises:
-            ExportError: the target cannot be used.
-            SessionError: the session cannot be read.
-        """
         return await asyncio.to_thread(self._export, request)
 
     async def write_text(self, name: str, text: str, *, force: bool = False) -> str:
-        """Write a text into a file that the user named. Returns its path.
-
-        Args:
-            name: as the user wrote it; relative to the project.
-            text: all of it.
-            force: a file that is there is replaced.
-
-        Raises:
-            ExportError: it cannot be written.
-        """
 
         def write() -> str:
             target = Path(self._cwd, os.path.expanduser(name))

@@ -64,16 +64,9 @@ class Naming:
 
     @property
     def name(self) -> str | None:
-        """What the session is called; None if it has no name."""
         return session_name(self._store) or self._recorder.waiting_name
 
     def set_name(self, text: str) -> str | None:
-        """Call the session so; an empty text takes the name away. Returns the name as it is kept.
-
-        Raises:
-            CommandError: the text is far too long for a name, or nothing of it can be shown.
-            SessionWriteError: the session cannot be written.
-        """
         if len(text) > _GIVEN_CHARACTERS:
             raise CommandError(f"the name has {len(text):,} characters: use at most {MAX_LENGTH}, longer names are cut")
         name = clean_name(text) or None
@@ -89,12 +82,6 @@ class Naming:
         return name
 
     async def suggest(self) -> str:
-        """Ask the model for a name. What that took is noted in the session.
-
-        Raises:
-            CommandError: there is nothing to name, or the model could not be asked, or it had no idea.
-            SessionWriteError: the session cannot be written.
-        """
         self._recorder.require_writable()
         said = self._said()
         if not said:

@@ -158,11 +158,6 @@ class Navigation:
         agent.subscribe(self._remind)
 
     def points(self) -> tuple[RewindPoint, ...]:
-        """The user's messages on the current branch, the newest last.
-
-        Raises:
-            SessionReadError: the disk failed.
-        """
         found = []
         for node in self._store.tree.path():
             message = self._user_message(node)
@@ -171,11 +166,6 @@ class Navigation:
         return tuple(found)
 
     async def outline(self) -> Outline:
-        """The whole tree in rows.
-
-        Raises:
-            SessionReadError: the disk failed.
-        """
         tree = self._store.tree
         return await asyncio.to_thread(outline, self._store, tuple(tree.nodes), tree.leaf)
 

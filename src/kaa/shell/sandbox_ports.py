@@ -20,7 +20,6 @@ class ContainedPorts:
         return await self._sandbox.ports.report()
 
     async def forward(self, port: int, host_port: int | None = None) -> "Forward":
-        """Make a port that a command listens on reachable from the host."""
         from kaa.workspace.network.forwarding import ForwardError  # lazy, as above
 
         try:
@@ -29,7 +28,6 @@ class ContainedPorts:
             raise CommandError(str(error)) from error
 
     async def admit(self, service: str) -> str:
-        """Let commands reach a service of the host."""
         from kaa.workspace.network.host_services import ServiceError  # lazy, as above
 
         try:
@@ -38,7 +36,6 @@ class ContainedPorts:
             raise CommandError(str(error)) from error
 
     async def close(self, name: str) -> bool:
-        """Close what is open under a name."""
         return await self._sandbox.ports.close(name)
 
 

@@ -53,11 +53,6 @@ class Sharing:
         return draft
 
     async def upload(self, draft: ExportDraft) -> str:
-        """Make the gist. Returns its address.
-
-        Raises:
-            CommandError: `gh` failed.
-        """
         files = [str(draft.folder / file.name) for file in draft.files]
         # A gist is secret unless --public is given: who has its address can read it.
         code, output, complaint = await self._run(("gist", "create", "--desc", draft.title, *files), _UPLOAD_SECONDS)

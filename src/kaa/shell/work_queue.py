@@ -75,7 +75,6 @@ class WorkQueue:
 
     @property
     def beside(self) -> int:
-        """How many works go on that no run and no message waits for."""
         return len(self._works_beside)
 
     @property

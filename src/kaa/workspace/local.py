@@ -628,7 +628,6 @@ class LocalWorkspace:
         await self.sandbox.show()
 
     async def close(self) -> None:
-        """Stop everything that still runs and the hands themselves."""
         for narrower in tuple(self._narrowed):
             await narrower.close()
         if self in self._narrowed_beside:

@@ -112,7 +112,6 @@ class EventPresenter:
         self._main_view.app.refresh()
 
     def show_notice(self, text: str, kind: NoticeKind = "info") -> None:
-        """Something worth knowing."""
         self._transcript.notice(text, kind)
         self._main_view.app.refresh()
 
@@ -147,12 +146,10 @@ class EventPresenter:
         self.on_display(update)
 
     def show_additions(self, additions: "Additions") -> None:
-        """The conversation has this of extensions."""
         self._main_view.view.title_calls(additions.call_titles)
         self.on_additions(additions)
 
     def show_head(self, head: Head | None) -> None:
-        """This is checked out."""
         self._head = head
         self._refresh_footer()
 

@@ -65,7 +65,6 @@ class Compacting:
 
     @property
     def threshold(self) -> int | None:
-        """A conversation that takes more tokens is condensed; None if none is before it no longer fits."""
         return self._budget().threshold if self._settings().enabled and not self._guard.is_held else None
 
     async def before_request(self) -> None:
@@ -130,15 +129,6 @@ class Compacting:
         )
 
     async def compact(self, instructions: str = "") -> CompactionEnd:
-        """Condense the conversation because the user wants it.
-
-        Args:
-            instructions: what the summary is to look at; may be empty.
-
-        Raises:
-            CommandError: there is nothing to compact, or the agent works.
-            SessionError: the session cannot be read or written.
-        """
         self._recorder.require_writable()
         self._done = None
         try:
@@ -151,12 +141,6 @@ class Compacting:
             ) from error
 
     async def uncompact(self) -> str:
-        """Take the last compaction on this branch back. Returns what that did.
-
-        Raises:
-            CommandError: there is none, or the agent works.
-            SessionError: the session cannot be read or written.
-        """
         try:
             self._recorder.require_writable()
             with self._agent.held():

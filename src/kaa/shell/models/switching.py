@@ -70,7 +70,6 @@ class Models:
 
     @property
     def current(self) -> ModelState:
-        """What the next request goes to."""
         model = self._agent.model
         levels = offered_levels(model, self._link.resolved.endpoint.thinking_levels)
         is_listed = self._registry.find(model.provider, model.id) is not None
@@ -147,18 +146,12 @@ class Models:
         return None
 
     async def offered(self) -> tuple[Model, ...]:
-        """The models to choose from. See `kaa.ext.choices.SessionModels`."""
         await self.reload()
         if self._link.fixed is None:
             await look_for_servers(self._registry, self._link.transport)
         return self.available()
 
     async def set_scoped(self, patterns: Sequence[str], *, keep: bool = False) -> tuple[ScopedModel, ...]:
-        """Choose the models to cycle through. See `kaa.ext.choices.SessionModels`.
-
-        Raises:
-            CommandError: no model fits a pattern, or the settings cannot be written.
-        """
         available = self.available()
         if unfit := [pattern for pattern in patterns if not scoped_models([pattern], available)]:
             raise CommandError(f"no available model fits {unfit[0]!r}: `kaa models` lists them")
@@ -186,11 +179,6 @@ class Models:
             return self._choose(*await self._meant(query, level))
 
     async def switch(self, query: str, *, keep: bool = True) -> ModelState:
-        """Switch to a model. See `kaa.ext.choices.SessionModels`.
-
-        Raises:
-            CommandError: nothing fits, several do, or it cannot be used.
-        """
         await self.reload()
         try:
             async with self._switching:
@@ -208,11 +196,6 @@ class Models:
         return state
 
     async def find(self, query: str) -> Model:
-        """The model that a query means. See `kaa.ext.choices.SessionModels`.
-
-        Raises:
-            CommandError: nothing fits, several do, or it cannot be used.
-        """
         try:
             model = (await self.another(query)).model
             self._registry.refuse_guess(query, model)
@@ -255,11 +238,6 @@ class Models:
         return self._agent.thinking
 
     def think(self, level: str) -> ThinkingLevel:
-        """`set_thinking`, for commands.
-
-        Raises:
-            CommandError: there is no such level.
-        """
         levels: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
         known = next((one for one in levels if one == level), None)
         if known is None:

@@ -77,7 +77,6 @@ class Ports:
         return tuple(one.host_port for one in self.forwards.active if one.sandbox_port not in self._ended)
 
     async def close(self, name: str) -> bool:
-        """Stop forwarding a port, by its number inside or outside, and withdraw a service. Whether there was any."""
         closed = [forward for forward in self.forwards.active if name in map(str, forward)]
         for forward in closed:
             await self.forwards.close(forward)

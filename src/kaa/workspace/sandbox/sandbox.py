@@ -291,7 +291,6 @@ class Sandbox:
         self._current.settle()
 
     def expect(self, kind: SlotKind) -> None:
-        """A slot of this kind will be taken soon: have it made."""
         if self._hands is not None:
             self._hands.expect(kind)
 

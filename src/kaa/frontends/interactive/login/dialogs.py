@@ -82,7 +82,6 @@ class WayDialog(DialogFrame):
         self._offer(DialogChoice("p", "Paste the address the browser ended at, or the code", self._ask_for_paste))
 
     def show_code(self, address: str, code: str) -> None:
-        """Ask for this code to be entered there."""
         self._address = address
         self._said = [
             ("Open in any browser", "text"),
@@ -93,7 +92,6 @@ class WayDialog(DialogFrame):
         self._offer()
 
     def complain(self, problem: str) -> None:
-        """Say that what was pasted is of no use."""
         self._said = [(self._address, "accent"), (problem, "error")]
         self._ask_for_paste()
 
