@@ -16,7 +16,7 @@ from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.tuning import Tuning
 from kaa.shell.home import Home
 from kaa.shell.logins import Logins
-from kaa.shell.models.scope import scoped_models
+from kaa.shell.models.link import scoped_models
 
 _OLD = "azure-openai-responses"
 _ENVIRON = {"AZURE_OPENAI_RESOURCE_NAME": "mine"}

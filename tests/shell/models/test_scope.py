@@ -1,5 +1,5 @@
 from kaa.core.provider import Model, ThinkingLevel
-from kaa.shell.models.scope import scoped_models
+from kaa.shell.models.link import scoped_models
 from tests.support.tables import each
 
 MODELS = [

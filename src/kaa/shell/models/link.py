@@ -1,18 +1,20 @@
 """How a conversation reaches its model: over the network, over the network with a tape running, or from a tape."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kaa.core.provider import Model, Provider
+from kaa.ext.choices import ScopedModel
+from kaa.llm.former_names import current_query
 from kaa.llm.http.transport import Transport
 from kaa.llm.local.addresses import is_address
 from kaa.llm.models.adapters import create_provider
 from kaa.llm.models.discovery import find_model
-from kaa.llm.models.matching import split_thinking
+from kaa.llm.models.matching import best_matches, split_level, split_thinking
 from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel
 from kaa.session.context import SessionContext
-from kaa.shell.models.scope import scoped_models
 from kaa.shell.options import ConversationOptions, Live, Record, Replay, ToolsOnly, Wire
 from kaa.shell.settings import Settings
 
@@ -214,3 +216,33 @@ async def _replaying(
         )
         resolved = ResolvedModel(recorded.model, endpoint, recorded.thinking)
     return ModelLink(resolved, tape, fixed=_REPLAYED, farewell=farewell)
+
+
+_GLOB_CHARACTERS = frozenset("*?[")
+
+
+def scoped_models(patterns: Iterable[str], models: Sequence[Model]) -> tuple[ScopedModel, ...]:
+    """The models that patterns name, in the order of the patterns, each once.
+
+    Args:
+        patterns: globs on `provider/id` or `id` in any case (`anthropic/*`, `*haiku*`), or what `--model` takes; each
+            with `:level` for the thinking level.
+    """
+    found: dict[tuple[str, str], ScopedModel] = {}
+    for pattern in patterns:
+        query, level = split_level(current_query(pattern.strip()), models)
+        for model in _matching(query, models):
+            found.setdefault((model.provider, model.id), ScopedModel(model, level))
+    return tuple(found.values())
+
+
+def _matching(query: str, models: Sequence[Model]) -> Sequence[Model]:
+    if _GLOB_CHARACTERS & set(query):
+        wanted = query.lower()
+        return [
+            model
+            for model in models
+            if fnmatchcase(model.qualified_id.lower(), wanted) or fnmatchcase(model.id.lower(), wanted)
+        ]
+    named = [model for model in models if model.qualified_id == query]
+    return named or best_matches(query, models)[:1]

@@ -25,8 +25,7 @@ from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
 from kaa.llm.thinking_levels import DEFAULT_THINKING, nearest_level, offered_levels
 from kaa.llm.tuning import Tuning
 from kaa.session.recorder import SessionRecorder
-from kaa.shell.models.link import ModelLink
-from kaa.shell.models.scope import scoped_models
+from kaa.shell.models.link import ModelLink, scoped_models
 from kaa.shell.settings import SettingsError
 from kaa.shell.settings_file import SettingsFile
 
