@@ -43,49 +43,48 @@ def test_hooks_in_a_directory_with_the_name_of_a_switch_are_not_executed(kaa: Ka
 
 
 @pytest.mark.parametrize("flags", [(), ("--no-git",)], ids=["", "without git"])
-@pytest.mark.parametrize("way", ["relative", "absolute", "links", "repository below", "worktree", "folder of all"])
+@pytest.mark.parametrize("place", ["in repositories", "folder of all"])
 def test_what_the_users_link_among_hooks_leads_to_is_not_executed_changed(
-    kaa: Kaa, canary: Path, way: str, flags: tuple[str, ...]
+    kaa: Kaa, canary: Path, place: str, flags: tuple[str, ...]
 ) -> None:
-    at = "sub" if way == "repository below" else "."
-    top, hooks = kaa.project / at, kaa.project / at / ".git/hooks"
-    git(kaa, "init", "-q", at, check=True)
-    hooks.mkdir(exist_ok=True)
-    git(kaa, "commit", "--allow-empty", "-qm", "x", at=at, check=True)
-    target = "../../scripts/check"
-    match way:
-        case "absolute":
-            target = str(top / "scripts/check")
-        case "links":
-            (top / "tools").symlink_to("scripts")
-            target = "../../tools/check"
-        case "folder of all":
-            hooks = Path(kaa.environ["HOME"], "hooks")
-            hooks.mkdir()
-            git(kaa, "config", "--global", "core.hooksPath", str(hooks), check=True)
-            target = str(top / "scripts/check")
-        case "worktree":
-            git(kaa, "worktree", "add", "-q", "--detach", "tree", check=True)
-            at = "tree"
-            target = str(top / "tree/scripts/check")
-    (kaa.project / at / "scripts").mkdir()
-    script = kaa.project / at / "scripts/check"
-    script.write_text("#!/bin/sh\n")
-    script.chmod(0o755)
-    (hooks / "pre-commit").symlink_to(target)
-    evil = canary.with_name("evil")
+    top, evil = kaa.project, canary.with_name("evil")
+    git(kaa, "init", "-q", ".", check=True)
+    git(kaa, "commit", "--allow-empty", "-qm", "x", check=True)
+    if place == "folder of all":
+        hooks = Path(kaa.environ["HOME"], "hooks")
+        git(kaa, "config", "--global", "core.hooksPath", str(hooks), check=True)
+        links = {hooks / "pre-commit": (str(top / "scripts/check"), "scripts/check")}
+    else:
+        git(kaa, "worktree", "add", "-q", "--detach", "tree", check=True)
+        git(kaa, "init", "-q", "sub", check=True)
+        (top / "tools").symlink_to("scripts")
+        links = {
+            top / ".git/hooks/pre-commit": ("../../scripts/relative", "scripts/relative"),
+            top / ".git/hooks/prepare-commit-msg": (str(top / "scripts/absolute"), "scripts/absolute"),
+            top / ".git/hooks/commit-msg": ("../../tools/behind", "scripts/behind"),
+            top / ".git/hooks/post-commit": (str(top / "tree/scripts/check"), "tree/scripts/check"),
+            top / "sub/.git/hooks/pre-commit": ("../../scripts/check", "sub/scripts/check"),
+        }
+    scripts = [script for _, script in links.values()]
+    for link, (target, script) in links.items():
+        for path in (link, top / script):
+            path.parent.mkdir(exist_ok=True)
+        (top / script).write_text("#!/bin/sh\n")
+        (top / script).chmod(0o755)
+        link.symlink_to(target)
 
     play(
         kaa,
-        f"cat {evil} > {at}/scripts/check",
-        f"cp {evil} {at}/scripts/new && mv {at}/scripts/new {at}/scripts/check",
-        f"mkdir {at}/other && cp {evil} {at}/other/check && rm {at}/tools && ln -s other {at}/tools",
+        "; ".join(f"cat {evil} > {script}" for script in scripts),
+        "; ".join(f"cp {evil} {script}.new && mv {script}.new {script}" for script in scripts),
+        f"mkdir other && cp {evil} other/behind && rm tools && ln -s other tools",
         flags=flags,
     )
-    git(kaa, "commit", "--allow-empty", "-m", "x", at=at)
+    for at in (".", "tree", "sub") if place == "in repositories" else (".",):
+        git(kaa, "commit", "--allow-empty", "-m", "x", at=at)
 
+    assert {script: (top / script).read_text() for script in scripts} == dict.fromkeys(scripts, "#!/bin/sh\n")
     assert not canary.exists()
-    assert script.read_text() == "#!/bin/sh\n"
 
 
 @pytest.mark.parametrize("way", ["a link on the way", "the user's own"])
@@ -111,49 +110,59 @@ def test_what_configuration_names_through_links_is_not_executed_changed(kaa: Kaa
 
 
 @pytest.mark.parametrize("flags", [(), ("--no-git",)], ids=["", "without git"])
-@pytest.mark.parametrize("way", ["link", "link to nothing", "hooksPath", "include", "husky", "repository below"])
+@pytest.mark.parametrize("way", ["links and includes", "hooksPath", "husky"])
 def test_what_the_user_has_git_obey_in_its_own_directory_is_not_changed(
     kaa: Kaa, canary: Path, way: str, flags: tuple[str, ...]
 ) -> None:
-    at = "sub" if way == "repository below" else "."
-    git(kaa, "init", "-q", at, check=True)
-    place = kaa.project / at / ".git"
-    (place / "hooks").mkdir(exist_ok=True)
-    (place / "custom").mkdir()
-    script = place / "custom/pre-commit"
-    script.write_text("#!/bin/sh\n")
-    script.chmod(0o755)
-    evil = canary.with_name("evil")
-    content = f"cat {evil}"
+    evil, top = canary.with_name("evil"), kaa.project / ".git"
+    below = kaa.project / "sub/.git"
+    git(kaa, "init", "-q", ".", check=True)
+    scripts = {top / "custom/pre-commit": "#!/bin/sh\n"}
     match way:
         case "hooksPath":
             git(kaa, "config", "core.hooksPath", ".git/custom", check=True)
-        case "include":
-            script.write_text("[user]\n")
-            git(kaa, "config", "include.path", "custom/pre-commit", check=True)
-            content = f"printf '[core]\\nfsmonitor = {evil}\\n'"
         case "husky":
             (kaa.project / ".husky").mkdir()
             (kaa.project / ".husky/pre-commit").symlink_to("../.git/custom/pre-commit")
             git(kaa, "config", "core.hooksPath", ".husky", check=True)
         case _:
-            (place / "hooks/pre-commit").symlink_to("../custom/pre-commit")
-    before = script.read_text()
-    if way == "link to nothing":
-        script.unlink()
+            git(kaa, "init", "-q", "sub", check=True)
+            git(kaa, "config", "include.path", "custom/included", check=True)
+            scripts |= {top / "custom/included": "[user]\n", below / "custom/pre-commit": "#!/bin/sh\n"}
+            (top / "hooks").mkdir(exist_ok=True)
+            (top / "hooks/commit-msg").symlink_to("../custom/nothing")
+            for place in (top, below):
+                (place / "hooks").mkdir(exist_ok=True)
+                (place / "hooks/pre-commit").symlink_to("../custom/pre-commit")
+    for script, text in scripts.items():
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(text)
+        script.chmod(0o755)
+    plants = {
+        script: f"printf '[core]\\nfsmonitor = {evil}\\n'" if script.name == "included" else f"cat {evil}"
+        for script in (*scripts, top / "custom/nothing")
+    }
 
     play(
         kaa,
-        f"{content} > {script}; chmod +x {script}",
-        f"{content} > {script}.new; chmod +x {script}.new; mv {script}.new {script}",
-        f"mv {place}/custom {place}/other; mkdir {place}/custom; {content} > {script}; chmod +x {script}",
+        "; ".join(f"{plant} > {script}; chmod +x {script}" for script, plant in plants.items()),
+        "; ".join(
+            f"{plant} > {script}.new; chmod +x {script}.new; mv {script}.new {script}"
+            for script, plant in plants.items()
+        ),
+        "; ".join(
+            f"mv {place}/custom {place}/other; mkdir {place}/custom" for place in {one.parents[1] for one in scripts}
+        )
+        + "".join(f"; {plant} > {script}; chmod +x {script}" for script, plant in plants.items()),
         flags=flags,
     )
-    git(kaa, "status", at=at)
-    git(kaa, "commit", "--allow-empty", "-m", "x", at=at)
+    for at in (".", "sub") if below.exists() else (".",):
+        git(kaa, "status", at=at)
+        git(kaa, "commit", "--allow-empty", "-m", "x", at=at)
 
+    assert {script: script.read_text() for script in scripts} == scripts
     assert not canary.exists()
-    assert not script.exists() if way == "link to nothing" else script.read_text() == before
+    assert way != "links and includes" or not (top / "custom/nothing").exists()
 
 
 @pytest.mark.parametrize("where", ["deep", "folders", "repositories"])
@@ -166,9 +175,10 @@ def test_hooks_of_a_repository_below_are_not_changed(kaa: Kaa, canary: Path, whe
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
     if where == "folders":
-        play(kaa, "for i in $(seq 2100); do mkdir A$i; done")
+        play(kaa, "mkdir $(seq -f A%g 2100)")
     elif where == "repositories":
-        play(kaa, "git init -q A1; for i in $(seq 2 260); do cp -r A1 A$i; done")
+        copies = "import shutil\nfor i in range(2, 261): shutil.copytree('A1', f'A{i}')"
+        play(kaa, f'git init -q --template= A1; python3 -c "{copies}"')
 
     play(kaa, f"cat {canary.with_name('evil')} > {at}/githooks/pre-commit")
     git(kaa, "commit", "--allow-empty", "-m", "x", at=at)

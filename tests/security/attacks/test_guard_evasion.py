@@ -114,9 +114,10 @@ def test_a_mapped_configuration_executes_nothing_while_its_writer_runs(kaa: Kaa,
         "time.sleep(1000)\n"
     )
     wait = "until test -e mapped; do sleep 0.01; done"
+    looked = "until test -e looked; do sleep 0.01; done"
     background = call("bash", command=_PREPARE.format(canary=canary) + "exec python3 map.py", background=True)
 
-    with ModelServer([background, call("bash", command=wait), call("bash", command="sleep 5"), say("Done.")]) as server:
+    with ModelServer([background, call("bash", command=wait), call("bash", command=looked), say("Done.")]) as server:
         kaa.use(server, "openai-completions")
         with kaa.running("--approvals", "auto", "-p", "work") as process:
             while process.poll() is None and len(server.requests) < 3:  # the check after `wait` is over
@@ -124,6 +125,7 @@ def test_a_mapped_configuration_executes_nothing_while_its_writer_runs(kaa: Kaa,
             for name in ("tool", "more"):
                 _git(kaa, "-C", name, "status")
             assert not canary.exists()
+            (kaa.project / "looked").touch()
             process.wait()
 
     for name in ("tool", "more"):
