@@ -1,4 +1,4 @@
-"""Counts, lists and amounts of money, in words."""
+"""Counts, lists, durations and amounts of money, in words."""
 
 from collections.abc import Sequence
 
@@ -19,3 +19,17 @@ def dollars(cost: float | None) -> str:
     if cost is None:
         return "?"
     return f"${cost:,.2f}" if cost >= 1 else f"${cost:.4f}"
+
+
+_SHOWN_MS = 1000  # less is not worth a word
+
+
+def shown_duration(milliseconds: int) -> str:
+    """`1.2 s`, `2 min 5 s`; empty for less than a second."""
+    if milliseconds < _SHOWN_MS:
+        return ""
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.core.messages import ImageContent, UserMessage, user_message
-from kaa.frontends.interactive.transcript.message_content import split_content
+from kaa.frontends.interactive.transcript.user_message import split_content
 from kaa.shell.attachments import AttachmentError, PermitSecret, attach, is_resource, missing
 from kaa.workspace.protocol import NamedFiles
 

@@ -75,7 +75,7 @@ class ExtensionDisplay:
 
     def _show_widgets(self) -> None:
         # Lazily: few sessions have widgets, and Markdown needs a library.
-        from kaa.frontends.interactive.display_values import component_of
+        from kaa.frontends.interactive.transcript.displayed import component_of
 
         placed: dict[str, list[list[Component]]] = {"above": [], "below": []}
         for _, change in self._shown.values():

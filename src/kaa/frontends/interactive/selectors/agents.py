@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+from kaa.builtin.amounts import shown_duration
 from kaa.ext.agents import AgentStatus
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_count
-from kaa.frontends.interactive.transcript.duration import shown_duration
 from kaa.frontends.interactive.transcript_viewer import TranscriptViewer
 from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.transcript import Transcript

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
+from kaa.builtin.amounts import shown_duration
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.card import Card, Face, State
-from kaa.frontends.interactive.transcript.duration import shown_duration
 from kaa.frontends.interactive.transcript.live_output import LiveOutput
 from kaa.frontends.interactive.transcript.tools.bash import command_title
 from kaa.frontends.interactive.transcript.tools.renderer import last_lines, live_lines

@@ -8,12 +8,11 @@ from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
 from kaa.frontends.interactive.transcript.displayed import ExtensionBlock
-from kaa.frontends.interactive.transcript.message_content import split_content
 from kaa.frontends.interactive.transcript.notices import Notice, ending
 from kaa.frontends.interactive.transcript.reply import ReplyBlocks
 from kaa.frontends.interactive.transcript.summaries import TO_MODEL, SummaryBlock
 from kaa.frontends.interactive.transcript.tool_card import ToolCard
-from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
+from kaa.frontends.interactive.transcript.user_message import UserMessageBlock, split_content
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.session.as_user_message import is_of_kaa, label_of
 from kaa.session.compaction.undoing import leaves_nothing_out

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from kaa.builtin.amounts import shown_duration
 from kaa.core.messages import Json, ToolResultMessage
 from kaa.core.partial_json import PartialJson
 from kaa.frontends.interactive.transcript.card import Card, Face, State
-from kaa.frontends.interactive.transcript.duration import shown_duration
 from kaa.frontends.interactive.transcript.pictures import Pictures
 from kaa.frontends.interactive.transcript.tools.by_name import renderer_for
 from kaa.frontends.interactive.transcript.tools.call import ShownCall

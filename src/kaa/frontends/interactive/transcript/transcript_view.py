@@ -27,7 +27,6 @@ from kaa.core.events import (
 )
 from kaa.core.messages import AssistantMessage, ExtensionNote, ToolResultMessage, UserMessage
 from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
-from kaa.frontends.interactive.transcript.message_content import split_content
 from kaa.frontends.interactive.transcript.notices import (
     Earlier,
     Notice,
@@ -40,7 +39,7 @@ from kaa.frontends.interactive.transcript.notices import (
     reminding,
 )
 from kaa.frontends.interactive.transcript.summaries import TO_MODEL, SummaryBlock, condensed
-from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
+from kaa.frontends.interactive.transcript.user_message import UserMessageBlock, split_content
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.document import Block, Document
 

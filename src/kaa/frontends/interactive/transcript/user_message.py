@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kaa.builtin.amounts import counted
-from kaa.core.messages import ImageContent
+from kaa.core.messages import ImageContent, TextContent
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, count_lines
 from kaa.frontends.interactive.transcript.pictures import Pictures
 from kaa.frontends.interactive.transcript.piece import Piece
@@ -70,3 +70,11 @@ def _folded(text: str, pasted: Sequence[str]) -> str:
             size = counted(lines, "line") if lines > 1 else counted(len(paste), "character")
             text = text.replace(paste, f"[pasted {size}]")
     return text
+
+
+def split_content(content: Sequence[TextContent | ImageContent] | str) -> tuple[str, list[ImageContent]]:
+    """The text, and the images."""
+    if isinstance(content, str):
+        return content, []
+    text = "\n".join(block.text for block in content if isinstance(block, TextContent))
+    return text, [block for block in content if isinstance(block, ImageContent)]
