@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from kaa.core.messages import Message, ToolResultMessage
-from kaa.core.prefix import keeps_thinking
 from kaa.core.provider import Request
 from kaa.ext.api import ConversationContext, ExtensionAPI, UseThinking
 
@@ -18,7 +17,11 @@ def extend(api: ExtensionAPI) -> None:
 
 
 async def _adapt(request: Request, context: ConversationContext) -> UseThinking | None:
-    if not context.features.adaptive_thinking or request.thinking == "off" or keeps_thinking(request.model):
+    if not context.features.adaptive_thinking or request.thinking == "off":
+        return None
+    from kaa.core.prefix import keeps_thinking  # lazy: few users want this
+
+    if keeps_thinking(request.model):
         return None
     levels = [level for level in context.models.current.levels if level != "off"]
     if request.thinking not in levels:

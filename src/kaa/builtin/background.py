@@ -6,7 +6,6 @@ import sys
 
 from kaa.builtin.truncate import keep_tail
 from kaa.core.events import AgentEnd
-from kaa.core.terminal_text import plain_text
 from kaa.ext.api import CommandAction, CommandContext, ConversationContext, ExtensionAPI, Reply
 from kaa.ext.errors import CommandError, RegistrationError
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses
@@ -107,6 +106,8 @@ def _list(processes: BackgroundProcesses) -> str:
 
 
 def _output(processes: BackgroundProcesses, arguments: str) -> str:
+    from kaa.core.terminal_text import plain_text  # lazy: few commands run in the background
+
     process = _find(processes, arguments)
     if isinstance(process, str):
         return process

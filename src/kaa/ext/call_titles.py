@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from kaa.core.messages import Json
 from kaa.ext.errors import RegistrationError
-from kaa.tui.sanitize import squeezed
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _MOST_CHARACTERS = 200
@@ -42,6 +41,7 @@ def checked_title(template: object, parameters: Mapping[str, Json]) -> str:
 
 def filled_title(template: str, arguments: Mapping[str, Json]) -> str:
     """What a call is about, in a line: the template with arguments of the model, which can be anything."""
+    from kaa.tui.sanitize import squeezed  # lazy: many turns call no tool
 
     def value(place: re.Match[str]) -> str:
         return place[0][0] if place[1] is None else _shown(arguments.get(place[1]))

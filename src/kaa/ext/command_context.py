@@ -8,21 +8,21 @@ from kaa.ext.acting import ConversationActions
 from kaa.ext.asking import Asker
 from kaa.ext.choices import SessionApprovals, SessionSettings
 from kaa.ext.context import ConversationContext, StateT
-from kaa.ext.navigation import SessionList, SessionNavigation
-from kaa.ext.session_services import (
-    SandboxPorts,
-    SessionAccounts,
-    SessionBudget,
-    SessionCompaction,
-    SessionExporting,
-    SessionSharing,
-    SessionWorktrees,
-)
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.ext.commands import Command
+    from kaa.ext.navigation import SessionList, SessionNavigation
     from kaa.ext.reports import SessionExtensions
+    from kaa.ext.session_services import (
+        SandboxPorts,
+        SessionAccounts,
+        SessionBudget,
+        SessionCompaction,
+        SessionExporting,
+        SessionSharing,
+        SessionWorktrees,
+    )
 
 
 class CommandControl(Protocol):
@@ -100,42 +100,42 @@ class CommandControl(Protocol):
         ...
 
     @property
-    def accounting(self) -> SessionAccounts:
+    def accounting(self) -> "SessionAccounts":
         """Where tokens and money went, in detail."""
         ...
 
     @property
-    def budget(self) -> SessionBudget:
+    def budget(self) -> "SessionBudget":
         """What runs and the session may use."""
         ...
 
     @property
-    def navigation(self) -> SessionNavigation:
+    def navigation(self) -> "SessionNavigation":
         """Goes elsewhere in the session."""
         ...
 
     @property
-    def sessions(self) -> SessionList:
+    def sessions(self) -> "SessionList":
         """The other sessions there are."""
         ...
 
     @property
-    def compaction(self) -> SessionCompaction:
+    def compaction(self) -> "SessionCompaction":
         """Condenses the conversation."""
         ...
 
     @property
-    def exporting(self) -> SessionExporting:
+    def exporting(self) -> "SessionExporting":
         """Exports the session, imports others."""
         ...
 
     @property
-    def sharing(self) -> SessionSharing:
+    def sharing(self) -> "SessionSharing":
         """Shares the session."""
         ...
 
     @property
-    def worktrees(self) -> SessionWorktrees:
+    def worktrees(self) -> "SessionWorktrees":
         """Compares, merges and removes worktrees."""
         ...
 
@@ -170,7 +170,7 @@ class CommandControl(Protocol):
         ...
 
     @property
-    def ports(self) -> SandboxPorts:
+    def ports(self) -> "SandboxPorts":
         """Ports and services between the sandbox and the user's machine."""
         ...
 

@@ -18,9 +18,7 @@ from kaa.ext.errors import CommandError, ExtensionFailedError
 from kaa.frontends.command_line import CommandLineOptions, UsageError
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
-from kaa.frontends.failures import FAILURES, USAGE_ERRORS
 from kaa.frontends.interruption import run_to_exit_code
-from kaa.frontends.terminal_commands import why_not_here
 from kaa.host.log import LOG
 from kaa.host.prints import prints_on_stderr
 from kaa.llm.models.registry import NoModelError, UnknownModelError
@@ -31,7 +29,6 @@ from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions
 from kaa.shell.safety import UnopenedWorkspace
 from kaa.shell.work_queue import WorkQueue
-from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
@@ -137,23 +134,30 @@ async def _converse(command_line: CommandLineOptions, workspace: LocalWorkspace,
     except NoModelError as error:
         output.no_model(error)
         return ExitCode.USAGE if isinstance(error, UnknownModelError) else ExitCode.NO_MODEL
-    except USAGE_ERRORS as error:
-        output.failure(str(error))
-        return ExitCode.FAILED if isinstance(error, ExtensionFailedError) else ExitCode.USAGE
     except (BrokenPipeError, OutputError):
         raise  # there is nobody to tell
-    except FAILURES as error:
-        output.failure(str(error))
-        return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 isolation boundary: even a bug of ours ends with a reason where it is looked for
-        LOG.exception("kaa failed")
-        sys.stderr.write(sanitize(traceback.format_exc()))  # an exception may quote what a server or a file says
-        output.failure(
-            f"a bug in kaa or an extension: {type(error).__name__}: {error}. Please report it with the above."
-        )
-        return ExitCode.FAILED
+        return _tell_failure(error, output)
     finally:
         await host.close()
+
+
+def _tell_failure(error: Exception, output: Output) -> ExitCode:
+    """Tell what ended a run."""
+    from kaa.frontends.failures import FAILURES, USAGE_ERRORS  # lazy: few runs fail
+
+    if isinstance(error, USAGE_ERRORS):
+        output.failure(str(error))
+        return ExitCode.FAILED if isinstance(error, ExtensionFailedError) else ExitCode.USAGE
+    if isinstance(error, FAILURES):
+        output.failure(str(error))
+        return ExitCode.FAILED
+    from kaa.tui.sanitize import sanitize  # lazy, as above
+
+    LOG.error("kaa failed", exc_info=error)
+    sys.stderr.write(sanitize(traceback.format_exc()))  # an exception may quote what a server or a file says
+    output.failure(f"a bug in kaa or an extension: {type(error).__name__}: {error}. Please report it with the above.")
+    return ExitCode.FAILED
 
 
 async def _open(
@@ -235,6 +239,8 @@ async def _submit_all(messages: list[UserMessage], work: WorkQueue, output: Outp
         outcome = await work.submit(message)
         match outcome:
             case CommandNotRun(text=text):
+                from kaa.frontends.terminal_commands import why_not_here  # lazy: few messages are commands
+
                 output.failure(why_not_here(message) or text)
                 return ExitCode.FAILED
             case CommandReply(text=text, refused=True, over_budget=over_budget):

@@ -27,7 +27,6 @@ from kaa.llm.models.registry import NoModelError
 from kaa.session.changed_paths import PATCH_TOOL, changed_paths
 from kaa.shell.conversation import Conversation
 from kaa.shell.host import HostNotice
-from kaa.tui.sanitize import sanitize
 
 if TYPE_CHECKING:
     from kaa.ext.display import DisplayKind, DisplayUpdate
@@ -58,7 +57,7 @@ class TextOutput:
         self._err = err
         self._verbose = verbose
         self.shows: Collection[DisplayKind] = ["notice"]
-        self._clean = sanitize if out.isatty() else _unchanged
+        self._clean = _sanitized if out.isatty() else _unchanged
         self._conversation: Conversation | None = None
         self._line_open = False
         self._err_line_open = False
@@ -72,7 +71,7 @@ class TextOutput:
             case ToolExecutionStart() | ToolArgumentsReplaced():
                 self.progress(f"> {event.tool_name} {self._subject(event)}")
             case ToolExecutionUpdate() if self._verbose:
-                deliver(self._err, sanitize(event.delta))
+                deliver(self._err, _sanitized(event.delta))
                 self._err_line_open = not event.delta.endswith("\n")
             case ToolExecutionEnd():
                 self._tell_result(event)
@@ -106,7 +105,7 @@ class TextOutput:
     def progress(self, line: str) -> None:
         """Show a line of progress."""
         self._end_line()
-        deliver(self._err, "\n" * self._err_line_open + sanitize(line) + "\n")
+        deliver(self._err, "\n" * self._err_line_open + _sanitized(line) + "\n")
         self._err_line_open = False
 
     def failure(self, message: str) -> None:
@@ -116,7 +115,7 @@ class TextOutput:
         from kaa.frontends import getting_started  # lazy: most have a model
 
         self._end_line()
-        deliver(self._err, sanitize(getting_started.screen(error)))
+        deliver(self._err, _sanitized(getting_started.screen(error)))
 
     def _say(self, text: str) -> None:
         deliver(self._out, self._clean(text))
@@ -211,3 +210,9 @@ def _last_line(text: str) -> str:
 def _shorten(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= _SUMMARY_CHARACTERS else flat[: _SUMMARY_CHARACTERS - 1] + "…"
+
+
+def _sanitized(text: str) -> str:
+    from kaa.tui.sanitize import sanitize  # lazy: many runs only print a reply into a pipe
+
+    return sanitize(text)

@@ -7,7 +7,6 @@ import msgspec
 
 from kaa.core.messages import AssistantMessage, Message, Usage
 from kaa.core.provider import ThinkingLevel
-from kaa.session.as_user_message import compaction_message
 from kaa.session.entries import SPEAKING, Compaction, MessageEntry, ModelChange, ThinkingLevelChange
 from kaa.session.store import ReadableSession, read_entry
 from kaa.session.tree import Node
@@ -65,6 +64,8 @@ def _messages(store: ReadableSession, path: Sequence[Node]) -> tuple[Message, ..
     messages = tuple(_unmeasured(message) if node in outdated else message for node, message in spoken)
     if compaction is None or (compaction.id in edits and edits[compaction.id] is None):
         return messages
+    from kaa.session.as_user_message import compaction_message  # lazy: few sessions are that long
+
     return (compaction_message(compaction), *messages)
 
 

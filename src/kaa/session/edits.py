@@ -14,7 +14,6 @@ from kaa.core.messages import (
     UserMessage,
 )
 from kaa.core.usage import estimate
-from kaa.session.as_user_message import branch_summary_message, command_message, custom_message
 from kaa.session.entries import (
     AnyEntry,
     BashExecution,
@@ -95,6 +94,8 @@ def message_of(entry: AnyEntry, entry_id: str, edits: Edits) -> Message | None:
 
 
 def _unedited(entry: AnyEntry) -> Message | None:
+    from kaa.session.as_user_message import branch_summary_message, custom_message  # lazy: many sessions have none
+
     match entry:
         case MessageEntry(message=message):
             return _said(message)
@@ -107,6 +108,8 @@ def _unedited(entry: AnyEntry) -> Message | None:
 
 
 def _said(message: StoredMessage) -> Message | None:
+    from kaa.session.as_user_message import command_message  # lazy, as above
+
     match message:
         case UserMessage() | AssistantMessage() | ToolResultMessage():
             return message

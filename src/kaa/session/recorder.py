@@ -13,7 +13,6 @@ from kaa.core.events import (
 )
 from kaa.core.messages import AssistantMessage, Json, Message, ToolResultMessage, UserMessage
 from kaa.core.provider import ThinkingLevel
-from kaa.session.as_user_message import custom_entry
 from kaa.session.context import ModelRef, SessionContext, build_context
 from kaa.session.entries import (
     BashExecution,
@@ -270,6 +269,8 @@ def _entry(entry_id: str, message: Message) -> MessageEntry | CustomMessage:
     """What is kept of a message. Only the person's own words are kept as a message of the user's."""
     match message:
         case UserMessage(origin=origin) if origin != "person":
+            from kaa.session.as_user_message import custom_entry  # lazy: few messages are of extensions
+
             return custom_entry(message)
         case _:
             return MessageEntry(id=entry_id, message=message)

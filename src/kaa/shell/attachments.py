@@ -7,9 +7,6 @@ from typing import TypeAlias
 
 import msgspec
 
-from kaa.builtin.encoding import display_text, is_binary
-from kaa.builtin.file_paths import spellings
-from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.core.messages import ImageContent, UserMessage, user_message
 from kaa.workspace.protocol import NamedFile, NamedFiles
 
@@ -84,6 +81,9 @@ async def attach(path: str, files: NamedFiles, permit: PermitSecret) -> Attachme
     Raises:
         AttachmentError: it cannot be attached; the message says why.
     """
+    from kaa.builtin.encoding import display_text, is_binary  # lazy: as above
+    from kaa.builtin.images import ImageError, image_type, prepare_image  # lazy: few messages name files
+
     try:
         spelling, head = await _find(path, files)
         mime_type = image_type(head.data)
@@ -120,6 +120,8 @@ async def missing(path: str, files: NamedFiles) -> AttachmentError | None:
 
 async def _find(path: str, files: NamedFiles) -> tuple[str, NamedFile]:
     """The spelling under which a file exists, and its beginning."""
+    from kaa.builtin.file_paths import spellings  # lazy: as above
+
     missing = FileNotFoundError()
     for spelling in spellings(path):
         try:

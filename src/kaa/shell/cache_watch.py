@@ -5,6 +5,7 @@ requests, such as those for summaries, are not seen here, so they break nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,12 +20,14 @@ from kaa.core.events import (
     ResultsShortened,
 )
 from kaa.core.messages import AssistantMessage, Message, ThinkingContent, Usage, UserMessage, now_ms
-from kaa.core.prefix import PrefixChange, compare, keeps_thinking, repeated
 from kaa.core.provider import ModelRates, Request
 from kaa.core.usage import prompt_tokens
 from kaa.session.entries import Custom
 from kaa.session.past_usage import MISS_ENTRY
 from kaa.session.recorder import SessionRecorder
+
+if TYPE_CHECKING:
+    from kaa.core.prefix import PrefixChange
 
 # The smallest prompt that providers keep (Anthropic: 1024 tokens for most models; OpenAI: 1024 tokens, and then in
 # steps of 128). What is less was never to be expected.
@@ -129,6 +132,8 @@ class CacheWatch:
         before, model = self._before, asked.request.model
         if before is None or self._kept_seconds() is None:
             return None
+        from kaa.core.prefix import repeated  # lazy: the first request has nothing to compare with
+
         share = 1.0 if before.request is None else repeated(before.request, asked.request)
         expected = min(round(before.tokens * share), tokens)
         missed = min(expected - usage.cache_read, usage.input + usage.cache_write)
@@ -139,6 +144,8 @@ class CacheWatch:
         return CacheMiss(cause, detail, missed, _price(missed, usage, model.cost))
 
     def _cause(self, before: _Before, asked: _Asked, expected: int) -> tuple[CacheMissCause, str]:
+        from kaa.core.prefix import keeps_thinking  # lazy, as above
+
         model, change = asked.request.model, _change(before, asked.request)
         if change is not None and change.segment == "model":
             return "model", change.detail
@@ -171,7 +178,9 @@ class CacheWatch:
         self._agent.emit(miss)
 
 
-def _change(before: _Before, request: Request) -> PrefixChange | None:
+def _change(before: _Before, request: Request) -> "PrefixChange | None":
+    from kaa.core.prefix import PrefixChange, compare  # lazy, as above
+
     if before.request is not None:
         return compare(before.request, request)
     provider, model = before.model

@@ -27,7 +27,6 @@ from kaa.ext.hooks import (
 )
 from kaa.ext.invocation import Invocation, invocation_in, needless_arguments, unknown_command
 from kaa.ext.registry import Registry
-from kaa.ext.session_services import SandboxPorts
 from kaa.session.errors import SessionError, SessionWriteError
 from kaa.session.file.file_store import FileStore
 from kaa.session.tree import Node
@@ -42,11 +41,11 @@ from kaa.shell.project_trust import ProjectTrust
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import Settings
-from kaa.shell.status import Status
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentControl
+    from kaa.ext.session_services import SandboxPorts
     from kaa.session.nested_transcripts import NestedTranscript
     from kaa.session.transcript import Transcript
     from kaa.session.waiting import WaitingMessages
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.navigating import Navigation
     from kaa.shell.sharing import Sharing
+    from kaa.shell.status import Status
     from kaa.shell.user_commands import UserCommands
     from kaa.shell.user_settings import UserSettings
     from kaa.shell.worktrees.of_conversation import ConversationWorktrees
@@ -249,8 +249,10 @@ class Conversation:
         """Whether the agent works."""
         return self._agent.is_running
 
-    async def status(self) -> Status:
+    async def status(self) -> "Status":
         """All that a status line shows. Cheap enough to ask after each batch of events."""
+        from kaa.shell.status import Status  # lazy: only some frontends show it
+
         sandbox, problem = await self._sandbox_status()
         return Status(
             model=self.models.current,
@@ -420,7 +422,7 @@ class Conversation:
         return state
 
     @property
-    def ports(self) -> SandboxPorts:
+    def ports(self) -> "SandboxPorts":
         return self.containment.ports
 
     @property

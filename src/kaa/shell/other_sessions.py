@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kaa.ext.errors import CommandError
-from kaa.ext.navigation import FoundText, ListedSession
 from kaa.session.errors import SessionError
 from kaa.shell.home import Home
 
 if TYPE_CHECKING:
+    from kaa.ext.navigation import FoundText, ListedSession
     from kaa.shell.sessions import Sessions
 
 _MOST_HITS = 50
@@ -27,7 +27,7 @@ class OtherSessions:
         self._cwd = cwd
         self._session_dir = session_dir
 
-    async def here(self) -> tuple[ListedSession, ...]:
+    async def here(self) -> "tuple[ListedSession, ...]":
         return await asyncio.to_thread(self._here)
 
     async def find(self, query: str) -> str:
@@ -43,10 +43,11 @@ class OtherSessions:
                 raise CommandError(f"several titles contain {query!r}; use an id:\n{several}") from error
             raise CommandError(str(error)) from error
 
-    async def search(self, text: str) -> tuple[FoundText, ...]:
+    async def search(self, text: str) -> "tuple[FoundText, ...]":
         return await asyncio.to_thread(self._search, text)
 
-    def _search(self, text: str) -> tuple[FoundText, ...]:
+    def _search(self, text: str) -> "tuple[FoundText, ...]":
+        from kaa.ext.navigation import FoundText, ListedSession  # lazy: few commands look for sessions
         from kaa.session.catalogue.matching import QueryError  # lazy, as below
 
         sessions = self._sessions()
@@ -63,7 +64,9 @@ class OtherSessions:
             for hit in hits
         )
 
-    def _here(self) -> tuple[ListedSession, ...]:
+    def _here(self) -> "tuple[ListedSession, ...]":
+        from kaa.ext.navigation import ListedSession  # lazy, as above
+
         return tuple(ListedSession(one.id, str(one.path), one.title) for one in self._sessions().list())
 
     def _sessions(self) -> "Sessions":

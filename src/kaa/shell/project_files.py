@@ -20,7 +20,6 @@ from kaa.shell.home import PROJECT_FOLDER, Home, expanded
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES, InstructionFile, text_in
 from kaa.shell.trust.verdict import TrustVerdict
-from kaa.tui.invisible import replace_invisible
 
 # What nobody answers for gets less room: enough for how to build and test.
 MAX_UNTRUSTED_BYTES = 8 * 1024
@@ -156,6 +155,8 @@ class Texts:
             self.notices.append(f"{path} is too long: only its first {max_bytes // 1024} KiB are used")
             mark = f"\n[kaa: cut after {max_bytes // 1024} KiB]"
         text = _decode(data[:max_bytes]).replace("\r\n", "\n")
+        from kaa.tui.invisible import replace_invisible  # lazy: many projects have no such files
+
         visible = replace_invisible(_CONTROLS.sub("", text), lambda _: "")
         if hidden := len(text) - len(visible):
             self.notices.append(f"{path} has {hidden} invisible characters: they are left out")

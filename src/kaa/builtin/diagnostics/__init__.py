@@ -154,6 +154,9 @@ def _checks(context: ConversationContext) -> "Checks":
     if watch.checks is None:
         from kaa.builtin.diagnostics.checking import Checks  # lazy: many conversations edit nothing
 
-        watch.checks = Checks(context.show.notice)
+        def notice(told: str) -> None:
+            context.show.notice(told)  # which few checks need, so it is loaded then
+
+        watch.checks = Checks(notice)
         watch.checks.configured = watch.configured
     return watch.checks

@@ -5,7 +5,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kaa.builtin.diagnostics.edited import name_of
 from kaa.builtin.diagnostics.problems import Problem, new_problems
@@ -14,9 +14,11 @@ from kaa.components.plugins.lsp import LanguageServer
 from kaa.core.terminal_text import plain_text
 from kaa.host.log import LOG
 from kaa.lsp.errors import LanguageServerError, LanguageServerGoneError
-from kaa.lsp.session import LanguageSession
-from kaa.lsp.structure import Diagnostic
 from kaa.workspace.protocol import CommandRequest, PipedProgram, PipedPrograms, WiderError, Workspace
+
+if TYPE_CHECKING:
+    from kaa.lsp.session import LanguageSession
+    from kaa.lsp.structure import Diagnostic
 
 State: TypeAlias = Literal["not started", "starting", "running", "given up", "not installed"]
 
@@ -84,7 +86,7 @@ class ProjectServer:
         self._known: dict[str, list[Problem]] = {}  # by file: the errors that are no news
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[LanguageSession]:
+    async def session(self) -> "AsyncIterator[LanguageSession]":
         """The server at work, started if need be. It is not idle until the context is left.
 
         Raises:
@@ -100,7 +102,7 @@ class ProjectServer:
             if not self._users:
                 self._idle = asyncio.get_running_loop().call_later(self._idle_seconds, self._stop.set)
 
-    async def _started(self) -> LanguageSession:
+    async def _started(self) -> "LanguageSession":
         if self.state in ("given up", "not installed"):
             raise LanguageServerError(f"the language server {self.name} is {self.state}")
         if self._is_closed:
@@ -155,7 +157,7 @@ class ProjectServer:
                 self._known[other_name] = now
 
     @asynccontextmanager
-    async def showing(self, path: str, text: str) -> AsyncIterator[LanguageSession]:
+    async def showing(self, path: str, text: str) -> "AsyncIterator[LanguageSession]":
         """The server, for questions about a file. Nothing else is asked of it meanwhile.
 
         Args:
@@ -187,7 +189,7 @@ class ProjectServer:
         if self._running is not None:
             await asyncio.wait({self._running})
 
-    async def _learn(self, session: LanguageSession, path: str, name: str, text: str) -> None:
+    async def _learn(self, session: "LanguageSession", path: str, name: str, text: str) -> None:
         if name in self._known and session.text_of(path) == text:
             return
         session.show(path, self._language(path), text)
@@ -197,7 +199,7 @@ class ProjectServer:
         languages = self._choices[0].languages
         return next((language for end, language in languages.items() if path.endswith(end)), "")
 
-    def _problems(self, name: str, errors: Iterable[Diagnostic]) -> list[Problem]:
+    def _problems(self, name: str, errors: "Iterable[Diagnostic]") -> list[Problem]:
         return [
             Problem(
                 name,
@@ -223,6 +225,8 @@ class ProjectServer:
             if not await self._is_installed() or not isinstance(confined := self._confined(), PipedPrograms):
                 self.state = "not installed"
                 return
+            from kaa.lsp.session import LanguageSession  # lazy: most machines have no server for most languages
+
             async with confined.piped_program(command) as program:
                 session = LanguageSession(program.reader, program.writer, self._root, definition.settings)
                 try:
@@ -248,7 +252,7 @@ class ProjectServer:
         return bool(found)
 
     async def _serve(
-        self, session: LanguageSession, program: PipedProgram, ready: "asyncio.Future[LanguageSession]"
+        self, session: "LanguageSession", program: PipedProgram, ready: "asyncio.Future[LanguageSession]"
     ) -> str:
         """See to it that it is ready, and wait. Returns what went wrong; empty if kaa stops it."""
         definition = self._choices[0]

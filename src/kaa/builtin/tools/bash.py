@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.background import signal_name
-from kaa.builtin.live_output import StreamedOutput
 from kaa.builtin.tools.process import ModelView, model_view
 from kaa.builtin.truncate import (
     MAX_BYTES,
@@ -20,7 +19,6 @@ from kaa.builtin.truncate import (
     format_size,
     keep_tail,
 )
-from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
 from kaa.workspace.blocked import Blocked, BlockedError, note
@@ -120,6 +118,7 @@ def _check(arguments: BashArguments) -> None:
 
 async def _run(context: ToolContext, command: CommandRequest) -> CommandResult:
     """Run a command to its end with its output on the screen."""
+    from kaa.builtin.live_output import StreamedOutput  # lazy: many turns run nothing
     from kaa.builtin.seen_files import seen_files  # lazy: many turns call no tool
 
     live = StreamedOutput(context.update)
@@ -212,6 +211,8 @@ def kept_output(result: CommandResult) -> TruncatedText:
 
     Nothing is cut that cannot be read elsewhere: the limit on lines holds only if the log has the rest.
     """
+    from kaa.core.terminal_text import plain_text  # lazy: as above
+
     text = _BROKEN_CHARACTERS.sub("\ufffd", plain_text(result.tail.decode("utf-8", "replace")))
     lines = text.removesuffix("\n").split("\n") if text else []
     begins_within_a_line = result.output_bytes > len(result.tail)

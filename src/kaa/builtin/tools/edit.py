@@ -7,7 +7,6 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.file_locks import FileLocks
-from kaa.builtin.file_paths import Located, explained, locate_file
 from kaa.builtin.replacement import EditError, Replacement
 from kaa.builtin.tools.argument_names import PATH_NAMES, renamed
 from kaa.builtin.truncate import format_size
@@ -18,6 +17,7 @@ from kaa.workspace.protocol import ContentChangedError, FileDigest
 
 if TYPE_CHECKING:
     from kaa.builtin.diff import EditDiff
+    from kaa.builtin.file_paths import Located
 
 _DESCRIPTION = (
     "Replace text in a file. Every oldText must occur exactly once in the original; all edits are applied, or none."
@@ -49,6 +49,8 @@ def edit_tool(locks: FileLocks) -> TypedTool[_EditCall, ToolContext]:
     """The tool. `locks` are shared with the other tools that change files."""
 
     async def edit(arguments: _EditCall, context: ToolContext) -> ToolResult:
+        from kaa.builtin.file_paths import explained, locate_file  # lazy: many turns call no tool
+
         workspace = context.workspace
         if arguments.delete or arguments.move_to:
             from kaa.builtin.tools import whole_files  # lazy: few models write patches
@@ -77,7 +79,7 @@ def edit_tool(locks: FileLocks) -> TypedTool[_EditCall, ToolContext]:
     return TypedTool("edit", _DESCRIPTION, _EditCall, edit, prepare=normalize_edit_arguments, shown=EditArguments)
 
 
-async def _edit_file(context: ToolContext, file: Located, replacements: tuple[Replacement, ...]) -> "EditDiff":
+async def _edit_file(context: ToolContext, file: "Located", replacements: tuple[Replacement, ...]) -> "EditDiff":
     """Read, edit and write back, once more if someone else changed the file in between."""
     from kaa.builtin.seen_files import seen_files  # lazy: many turns call no tool
 

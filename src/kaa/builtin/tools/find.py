@@ -6,8 +6,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from kaa.builtin.file_paths import existing, explained
-from kaa.builtin.tools.listing import listing_result
 from kaa.core.tool import ToolError, ToolResult, TypedTool
 from kaa.ext.context import ToolContext
 from kaa.workspace.protocol import SearchError
@@ -31,6 +29,9 @@ def find_tool() -> TypedTool[FindArguments, ToolContext]:
 
 
 async def _find_call(arguments: FindArguments, context: ToolContext) -> ToolResult:
+    from kaa.builtin.file_paths import existing, explained  # lazy: many turns call no tool
+    from kaa.builtin.tools.listing import listing_result
+
     workspace = context.workspace
     path = (await existing(workspace, arguments.path)).path
     limit = min(max(arguments.limit, 1), _MAX_LIMIT)

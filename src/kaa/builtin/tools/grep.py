@@ -1,18 +1,18 @@
 """The grep tool: lines of files that match a pattern."""
 
 import posixpath
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
 
-from kaa.builtin.file_paths import Located, existing, explained
-from kaa.builtin.tools.listing import listing_result
 from kaa.builtin.truncate import cut_line
-from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, TypedTool
 from kaa.ext.context import ToolContext
 from kaa.workspace.protocol import SearchError, SearchLine, SearchQuery, SearchResult
+
+if TYPE_CHECKING:
+    from kaa.builtin.file_paths import Located
 
 _DEFAULT_LIMIT = 100
 _MAX_LIMIT = 5000
@@ -39,6 +39,8 @@ def grep_tool() -> TypedTool[GrepArguments, ToolContext]:
 
 
 async def _grep_call(arguments: GrepArguments, context: ToolContext) -> ToolResult:
+    from kaa.builtin.file_paths import existing, explained  # lazy: many turns call no tool
+
     workspace = context.workspace
     searched = await existing(workspace, arguments.path)
     query = SearchQuery(
@@ -59,7 +61,9 @@ async def _grep_call(arguments: GrepArguments, context: ToolContext) -> ToolResu
     return _report(searched, query, result)
 
 
-def _report(searched: Located, query: SearchQuery, result: SearchResult) -> ToolResult:
+def _report(searched: "Located", query: SearchQuery, result: SearchResult) -> ToolResult:
+    from kaa.builtin.tools.listing import listing_result  # lazy: many turns call no tool
+
     notes = []
     if result.limit_reached:
         notes.append(f"stopped at {query.limit} matches: refine the pattern or set limit={query.limit * 2}")
@@ -71,14 +75,16 @@ def _report(searched: Located, query: SearchQuery, result: SearchResult) -> Tool
     return listing_result(lines, notes, none="No matches found")
 
 
-def _line(searched: Located, line: SearchLine) -> str:
+def _line(searched: "Located", line: SearchLine) -> str:
     """One line as grep prints it, with a path that can be passed on to other tools."""
+    from kaa.core.terminal_text import plain_text  # lazy: as above
+
     text = cut_line(plain_text(line.text), _MAX_LINE_CHARACTERS)
     path = _shown_path(searched, line.path)
     return f"{path}:{line.line_number}: {text}" if line.is_match else f"{path}-{line.line_number}- {text}"
 
 
-def _shown_path(searched: Located, found: str) -> str:
+def _shown_path(searched: "Located", found: str) -> str:
     """The path of a found file, which results give relative to the searched directory, if it was one."""
     if searched.info.kind == "file":
         return searched.path

@@ -5,8 +5,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from kaa.builtin.file_paths import existing, explained
-from kaa.builtin.tools.listing import listing_result
 from kaa.core.tool import ToolError, ToolResult, TypedTool
 from kaa.ext.context import ToolContext
 
@@ -27,6 +25,9 @@ def ls_tool() -> TypedTool[LsArguments, ToolContext]:
 
 
 async def _ls_call(arguments: LsArguments, context: ToolContext) -> ToolResult:
+    from kaa.builtin.file_paths import existing, explained  # lazy: many turns call no tool
+    from kaa.builtin.tools.listing import listing_result
+
     workspace = context.workspace
     path = (await existing(workspace, arguments.path)).path
     try:

@@ -7,7 +7,6 @@ import msgspec
 
 from kaa.builtin.background import overview, status_of, title_of
 from kaa.builtin.truncate import keep_tail
-from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ConversationContext, ToolContext
 from kaa.workspace.blocked import Blocked, note
@@ -45,6 +44,8 @@ class ModelView:
 
     def news(self, process: BackgroundProcess) -> str:
         """What a process printed since the model last looked, and how it is."""
+        from kaa.core.terminal_text import plain_text  # lazy: few calls look at processes
+
         position = self._positions.get(process.id, 0)
         output = self._processes.output(process.id, position)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")

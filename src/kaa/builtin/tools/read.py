@@ -3,21 +3,20 @@
 import asyncio
 import io
 import shlex
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
 
-from kaa.builtin.encoding import detect_encoding, display_text, is_binary
-from kaa.builtin.file_paths import Located, explained, locate_file
-from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.builtin.tools.argument_names import with_path
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, TruncationDetails, format_size
 from kaa.core.messages import ImageContent, TextContent
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
-from kaa.hands.lines import slice_lines
 from kaa.workspace.protocol import LineSlice, Workspace
+
+if TYPE_CHECKING:
+    from kaa.builtin.file_paths import Located
 
 _DESCRIPTION = (
     f"Read a text file or image. Gives up to {MAX_LINES} lines or {MAX_BYTES // 1024} KB; "
@@ -41,6 +40,8 @@ def read_tool() -> TypedTool[ReadArguments, ToolContext]:
 
 
 async def _read_call(arguments: ReadArguments, context: ToolContext) -> ToolResult:
+    from kaa.builtin.file_paths import explained, locate_file  # lazy: as above
+
     workspace = context.workspace
     first = 1 if arguments.offset is None else max(arguments.offset, 1)
     if arguments.offset is not None and arguments.offset < 0:
@@ -58,8 +59,11 @@ async def _read_call(arguments: ReadArguments, context: ToolContext) -> ToolResu
     return result
 
 
-async def _read(workspace: Workspace, file: Located, first: int, limit: int) -> tuple[ToolResult, bytes | None]:
+async def _read(workspace: Workspace, file: "Located", first: int, limit: int) -> tuple[ToolResult, bytes | None]:
     """Return the result, and the bytes of the file if all of them are in it."""
+    from kaa.builtin.encoding import detect_encoding, is_binary  # lazy: as above
+    from kaa.builtin.images import image_type  # lazy: many turns read nothing
+
     sample = (await workspace.read(file.path, 0, _SAMPLE_BYTES)).data
     mime_type = image_type(sample)
     if mime_type is not None:
@@ -77,11 +81,14 @@ async def _read(workspace: Workspace, file: Located, first: int, limit: int) -> 
     return _text(file, lines, first, limit), lines.data if is_whole else None
 
 
-async def _wide_lines(workspace: Workspace, file: Located, first: int, limit: int) -> LineSlice:
+async def _wide_lines(workspace: Workspace, file: "Located", first: int, limit: int) -> LineSlice:
     """Lines of a UTF-16 file, as UTF-8. Where its lines end only decoding can tell, so it is read whole."""
     data = await _read_whole(workspace, file)
 
     def cut() -> LineSlice:
+        from kaa.builtin.encoding import display_text  # lazy, as above
+        from kaa.hands.lines import slice_lines  # lazy: few files are in UTF-16
+
         text = display_text(data).encode()
         lines = slice_lines(io.BytesIO(text).read, first, limit, MAX_BYTES, count=True)
         return LineSlice(lines.data, lines.lines, lines.total_lines, len(data), lines.end_of_file, lines.first_line_cut)
@@ -89,7 +96,9 @@ async def _wide_lines(workspace: Workspace, file: Located, first: int, limit: in
     return await asyncio.to_thread(cut)
 
 
-def _text(file: Located, lines: LineSlice, first: int, limit: int) -> ToolResult:
+def _text(file: "Located", lines: LineSlice, first: int, limit: int) -> ToolResult:
+    from kaa.builtin.encoding import display_text  # lazy, as above
+
     if not lines.data and lines.total_lines == 0:  # the size says nothing: files of /proc claim to have none
         return text_result("[The file is empty.]")
     if lines.first_line_cut:
@@ -116,12 +125,14 @@ def _text(file: Located, lines: LineSlice, first: int, limit: int) -> ToolResult
     return text_result(f"{text}\n\n{note}", details=details)
 
 
-def _binary(file: Located) -> ToolResult:
+def _binary(file: "Located") -> ToolResult:
     size = format_size(file.info.size)
     return text_result(f"[{file.path} is a binary file of {size}. Look into it by a command: file, strings or xxd.]")
 
 
-async def _read_image(workspace: Workspace, file: Located, mime_type: str) -> ToolResult:
+async def _read_image(workspace: Workspace, file: "Located", mime_type: str) -> ToolResult:
+    from kaa.builtin.images import ImageError, prepare_image  # lazy, as above
+
     data = await _read_whole(workspace, file)
     try:
         image = await prepare_image(data, mime_type)
@@ -132,7 +143,7 @@ async def _read_image(workspace: Workspace, file: Located, mime_type: str) -> To
     return ToolResult((TextContent("\n".join(notes)), ImageContent(image.base64, image.mime_type)))
 
 
-async def _read_whole(workspace: Workspace, file: Located) -> bytes:
+async def _read_whole(workspace: Workspace, file: "Located") -> bytes:
     if file.info.size > _MAX_WHOLE_BYTES:
         most = format_size(_MAX_WHOLE_BYTES)
         raise ToolError(f"{file.path} is larger than {most}. Make a smaller copy by a command and read that.")

@@ -3,7 +3,6 @@
 import msgspec
 
 from kaa.builtin.file_locks import FileLocks
-from kaa.builtin.file_paths import explained, future_path, is_git_hook, locate
 from kaa.builtin.tools.argument_names import with_path
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
@@ -28,6 +27,8 @@ def write_tool(locks: FileLocks) -> TypedTool[_WriteCall, ToolContext]:
     """The tool. `locks` are shared with the other tools that change files."""
 
     async def write(arguments: _WriteCall, context: ToolContext) -> ToolResult:
+        from kaa.builtin.file_paths import explained, future_path, is_git_hook, locate  # lazy: many turns call no tool
+
         if arguments.move_from:
             from kaa.builtin.tools import whole_files  # lazy: few models write patches
 

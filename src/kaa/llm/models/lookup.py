@@ -13,7 +13,6 @@ from kaa.llm.models.matching import (
     split_level,
     suggestions,
 )
-from kaa.llm.models.product_names import providers_of
 from kaa.llm.models.providers import ConfiguredProvider
 from kaa.llm.thinking_levels import LEVELS
 
@@ -103,6 +102,8 @@ class Lookup:
         return not query.lower().startswith(f"{provider.name.lower()}/")
 
     def _anywhere(self, query: str) -> FoundModel:
+        from kaa.llm.models.product_names import providers_of  # lazy: few models are named without their provider
+
         usable = self.usable()
         if fitting := self._fitting(query, usable):
             if len(fitting) > 1:

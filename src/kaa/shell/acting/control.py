@@ -11,7 +11,6 @@ from kaa.ext.acting import IdleWork
 from kaa.ext.choices import OtherFiles
 from kaa.ext.errors import CommandError
 from kaa.ext.features import Features
-from kaa.ext.navigation import SessionChanges, Since
 from kaa.ext.scope import Scope
 from kaa.ext.tools import RegisteredTool
 from kaa.host.log import LOG
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.conversation_session import ConversationSession
     from kaa.ext.flags import FlagValue
+    from kaa.ext.navigation import SessionChanges, Since
     from kaa.ext.registration.settings import SettingsT
     from kaa.ext.stores import Store, StoreScope
     from kaa.shell.compaction.summarizing import Summarizer
@@ -143,7 +143,7 @@ class Acting:
     def other_files(self) -> OtherFiles:
         return self._parts.settings().plan.other_files
 
-    async def changes(self, since: Since) -> SessionChanges:
+    async def changes(self, since: "Since") -> "SessionChanges":
         return await self._parts.navigation().changes(since=since)
 
     def flag(self, extension: str, name: str) -> "FlagValue | None":

@@ -10,18 +10,16 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.core.events import ExtensionEntry
 from kaa.core.messages import ExtensionNote, Json, Message
-from kaa.ext.conversation_session import OwnEntry
 from kaa.ext.errors import CommandError
 from kaa.ext.results import shortened
-from kaa.session.as_user_message import type_of
 from kaa.session.entries import Custom
 from kaa.session.errors import SessionError
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore, read_entry
 from kaa.shell.acting.messages import ExtensionMessages, written_by
-from kaa.shell.acting.values import as_json
 
 if TYPE_CHECKING:
+    from kaa.ext.conversation_session import OwnEntry
     from kaa.ext.showing import DisplayContent
     from kaa.session.outline import Outline
     from kaa.shell.navigating import Navigation
@@ -56,6 +54,8 @@ class ExtensionSession:
         self._navigation = navigation
 
     def append(self, data: Json, kind: str = "", *, display: "DisplayContent" = "") -> str:
+        from kaa.session.as_user_message import type_of  # lazy: few extensions write entries
+
         values = _storable(display)
         entry = Custom(
             custom_type=type_of(self._extension, _checked(kind)), data=self._value(data), display=values or None
@@ -69,6 +69,7 @@ class ExtensionSession:
         return entry_id
 
     def note_work(self, kind: str, about: str) -> None:
+        from kaa.session.as_user_message import type_of  # lazy, as above
         from kaa.session.unfinished import note_work  # lazy: few conversations have such work
 
         note_work(self._store.path, self._store.header.cwd, type_of(self._extension, _checked(kind)), about)
@@ -90,7 +91,9 @@ class ExtensionSession:
         except SessionError as error:
             raise CommandError(str(error)) from error
 
-    def entries(self, kind: str | None = None) -> Sequence[OwnEntry]:
+    def entries(self, kind: str | None = None) -> "Sequence[OwnEntry]":
+        from kaa.ext.conversation_session import OwnEntry  # lazy: few extensions read their entries
+
         found: list[OwnEntry] = []
         for node in self._store.tree.path():
             entry = read_entry(self._store, node) if node.type == "custom" else None
@@ -118,6 +121,8 @@ class ExtensionSession:
             raise CommandError(str(error)) from error
 
     def _value(self, data: Json) -> Json:
+        from kaa.shell.acting.values import as_json  # lazy: few extensions write entries
+
         return msgspec.json.decode(as_json(data, _MOST_BYTES, f"the data of extension {self._extension}"))
 
 

@@ -25,7 +25,6 @@ from kaa.ext.errors import CommandError
 from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
-from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, missing, naming
 from kaa.shell.home import Home
 from kaa.shell.settings import CheckpointSettings
 from kaa.workspace.protocol import Workspace
@@ -227,6 +226,8 @@ class TurnCheckpoints:
         Raises:
             SessionWriteError: the session can no longer be written.
         """
+        from kaa.shell.checkpoints.entries import CHECKPOINT, naming  # lazy: many turns change nothing
+
         self._recorder.custom(CHECKPOINT, naming(change_set.id, len(change_set.files), after, rewind=rewind))
         if self._told:
             self._told = ""
@@ -368,6 +369,8 @@ class TurnCheckpoints:
         reason, self._missed = self._missed, ""
         has_part, self._git_changed = self._git_changed, False
         if after is not None and (reason or has_part):
+            from kaa.shell.checkpoints.entries import NO_CHECKPOINT, missing  # lazy, as above
+
             self._recorder.custom(NO_CHECKPOINT, missing(reason or _LEFT, after, part=not reason))
 
 

@@ -16,7 +16,6 @@ from kaa.core.messages import AssistantMessage, Message, UserMessage
 from kaa.core.usage import ContextMeter, context_parts, estimate
 from kaa.ext.errors import CommandError
 from kaa.ext.registry import Registry
-from kaa.session.as_user_message import compaction_message
 from kaa.session.compaction.budget import WindowShares, share_out
 from kaa.session.context import build_context
 from kaa.session.entries import Compaction, Leaf
@@ -206,6 +205,8 @@ class Compacting:
         self, prepared: "PreparedCompaction", entry: Compaction, written: "WrittenSummary", reason: CompactionReason
     ) -> CompactionEnd:
         """Write the entry and go on from it; nothing may come between."""
+        from kaa.session.as_user_message import compaction_message  # lazy: few sessions are that long
+
         self._recorder.note(entry)
         kept = [step.message for step in prepared.plan.kept if step.message is not None]
         self._agent.condense((compaction_message(entry), *kept))

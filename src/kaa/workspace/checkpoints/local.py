@@ -13,14 +13,21 @@ from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
 from kaa.workspace.checkpoints.change_tracker import MAX_FILES, ChangeTracker, failed, in_thread_if
 from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, FileChange, Kept, Permit, StateRow
 from kaa.workspace.checkpoints.link import Link
-from kaa.workspace.checkpoints.planning import Way
-from kaa.workspace.checkpoints.plans import FileConflict, FileDifference, FileMove, FileStep, RestorePlan, RestoreResult
 from kaa.workspace.checkpoints.reports import Noted, doing_of
-from kaa.workspace.checkpoints.restoring import MoveProblem, Progress, restore
 from kaa.workspace.checkpoints.store import CheckpointStore, Turn, new_change_set_id
 from kaa.workspace.slots import Slots
 
 if TYPE_CHECKING:
+    from kaa.workspace.checkpoints.planning import Way
+    from kaa.workspace.checkpoints.plans import (
+        FileConflict,
+        FileDifference,
+        FileMove,
+        FileStep,
+        RestorePlan,
+        RestoreResult,
+    )
+    from kaa.workspace.checkpoints.restoring import MoveProblem, Progress
     from kaa.workspace.protected_files import ProtectedFiles
 
 _NEEDS_PERMISSION = "kaa wrote it with your permission, and does not write it again without a question: ask the model"
@@ -185,7 +192,9 @@ class LocalCheckpoints:
     async def change_set(self, change_set_id: str) -> ChangeSet:
         return await asyncio.to_thread((await self._store()).load, change_set_id)
 
-    async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> RestorePlan:
+    async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> "RestorePlan":
+        from kaa.workspace.checkpoints.plans import RestorePlan  # lazy: few turns are undone
+
         way = await self._way(undo, redo)
         if not way.paths:
             return RestorePlan()
@@ -198,7 +207,10 @@ class LocalCheckpoints:
         others = [move.path for move in protected if move.path in files and move.path not in refused]
         return plan.leaving_out(refused, _NEEDS_PERMISSION).leaving_out(others, _PROTECTED)
 
-    async def restore(self, plan: RestorePlan, progress: Progress | None = None) -> RestoreResult:
+    async def restore(self, plan: "RestorePlan", progress: "Progress | None" = None) -> "RestoreResult":
+        from kaa.workspace.checkpoints.plans import FileConflict, RestoreResult  # lazy, as above
+        from kaa.workspace.checkpoints.restoring import restore  # lazy: few turns are undone
+
         if not plan.moves:
             return RestoreResult(kept=plan.conflicts)
         link = await self._lookout.looked()
@@ -231,8 +243,10 @@ class LocalCheckpoints:
             done, _of_files(kept, steps, plan), _of_files(failures, steps, plan), _of_files(reduced, steps, plan)
         )
 
-    async def _restore_outside(self, store: CheckpointStore, moves: Sequence[FileMove]) -> Sequence[MoveProblem]:
+    async def _restore_outside(self, store: CheckpointStore, moves: "Sequence[FileMove]") -> "Sequence[MoveProblem]":
         """Carry out moves of protected files. Returns what was not done."""
+        from kaa.workspace.checkpoints.restoring import MoveProblem, restore  # lazy, as above
+
         if not moves or self._protected is None:
             return ()
         contents = {self._absolute(move.path): await asyncio.to_thread(_content, store, move) for move in moves}
@@ -269,7 +283,7 @@ class LocalCheckpoints:
         undo: Sequence[str],
         redo: Sequence[str],
         leave_out: Sequence[str] = (),
-        moves: Sequence[FileMove] = (),
+        moves: "Sequence[FileMove]" = (),
     ) -> ChangeSet | None:
         changes = (await self._way(undo, redo)).changes(frozenset(leave_out), moves)
         if not changes:
@@ -278,7 +292,7 @@ class LocalCheckpoints:
         await asyncio.to_thread((await self._store()).save, merged)
         return merged
 
-    async def differences(self, change_sets: Sequence[str]) -> Sequence[FileDifference]:
+    async def differences(self, change_sets: Sequence[str]) -> "Sequence[FileDifference]":
         way = await self._way((), change_sets)
         if not way.paths:
             return ()
@@ -347,10 +361,12 @@ class LocalCheckpoints:
         if rows:
             await asyncio.to_thread((await self._store()).manifests.add, rows)
 
-    async def _way(self, undo: Sequence[str], redo: Sequence[str]) -> Way:
+    async def _way(self, undo: Sequence[str], redo: Sequence[str]) -> "Way":
         store = await self._store()
 
-        def load() -> Way:
+        def load() -> "Way":
+            from kaa.workspace.checkpoints.planning import Way  # lazy: few turns are undone
+
             return Way([store.load(one) for one in undo], [store.load(one) for one in redo])
 
         return await asyncio.to_thread(load)
@@ -383,14 +399,14 @@ def _was_moved_away(path: str) -> bool:
     return any(map(is_kept_name, path.split("/")))
 
 
-def _content(store: CheckpointStore, move: FileMove) -> bytes:
+def _content(store: CheckpointStore, move: "FileMove") -> bytes:
     state = move.target
     return store.content(state) if state is not None and state.kind == "file" else b""
 
 
 def _of_files(
-    found: Mapping[str, FileConflict], steps: Mapping[str, FileStep], plan: RestorePlan
-) -> tuple[FileConflict, ...]:
+    found: "Mapping[str, FileConflict]", steps: "Mapping[str, FileStep]", plan: "RestorePlan"
+) -> "tuple[FileConflict, ...]":
     """Without the directories: that one is still there says nothing to people."""
     files = {*steps, *(conflict.path for conflict in plan.conflicts)}
     return tuple(conflict for path, conflict in sorted(found.items()) if path in files)
