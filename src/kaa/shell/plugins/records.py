@@ -7,8 +7,8 @@ import msgspec
 from kaa.components.plugins.manifest import Plugin
 from kaa.components.plugins.variables import PluginFolders
 from kaa.core.messages import Json
-from kaa.host.private_file import RecordsFile
 from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.records import RecordsFile
 from kaa.shell.home import Home
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
