@@ -166,7 +166,7 @@ class Conversation:
         closing.push_async_callback(self._close_files)
         closing.push_async_callback(session.naming.close)
         expect = containment.expect_checkpoints if session.checkpoints.are_wanted else lambda: None
-        preparation = Preparation(containment.warm_up, expect, lambda tool: registry.risk_of(tool) == "read")
+        preparation = Preparation(containment.warm_up, expect, registry.risk_of)
         closing.push_async_callback(preparation.close)
         agent.subscribe(preparation.observe)
         agent.subscribe(self._keep_up)
