@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from kaa.builtin.tools import bash
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError
 from kaa.ext.context import WorkspacePermit
+from kaa.workspace import background
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.memory import MemoryWorkspace
@@ -59,6 +61,12 @@ class Scene(MemoryWorkspace):
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bash, "_BACKGROUND_GRACE_SECONDS", 0.02)
+
+
+@pytest.fixture(autouse=True)
+def standing_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, processes run for 0 s."""
+    monkeypatch.setattr(background, "time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 def play(scenario: Callable[[Scene], Awaitable[None]]) -> None:
