@@ -1,6 +1,7 @@
 """What a call of a tool would do: what it runs and touches, whether it must leave the sandbox, what would be lost."""
 
 import os
+import posixpath
 from collections import Counter
 
 import msgspec
@@ -12,7 +13,7 @@ from kaa.host.paths import is_below
 from kaa.shell.approvals.destructive import losses
 from kaa.shell.approvals.finding import deletion
 from kaa.shell.approvals.foresight import Need, foreseen, foreseen_host
-from kaa.shell.approvals.grammar import Script, read
+from kaa.shell.approvals.grammar import Script, Words, read
 from kaa.shell.approvals.losses import Loss
 from kaa.shell.approvals.places import absolute, is_free_to_write, is_protected, names_of, path_argument, temporary_path
 from kaa.shell.approvals.reach import CommandReach, reach
@@ -47,6 +48,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
         needs: what it will foreseeably need from outside the sandbox, whether or not it is permitted already.
         private: a path in a command that would be another file outside the sandbox.
         server: the MCP server that it goes to.
+        directory: where its programs work, from the project; empty for the project itself, None if that is not known.
     """
 
     id: str
@@ -65,6 +67,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
     needs: tuple[Need, ...] = ()
     private: str | None = None
     server: ToolServer | None = None
+    directory: str | None = ""
 
     @property
     def command(self) -> str:
@@ -97,7 +100,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
     @property
     def works_elsewhere(self) -> bool:
         """Whether git in it may work on another repository than the project's."""
-        return self.reach is not None and _works_elsewhere(self.reach)
+        return self.directory != ""
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -113,10 +116,14 @@ class JudgedCall(msgspec.Struct, frozen=True):
         entered = first[1] if len(first) == 2 and first[0] == "cd" else None
         if entered is not None and not entered.startswith("-"):
             commands = commands[1:]
-        named = [command.words for command in self.script.commands]
+        stays = self.directory == ""  # wherever git's options lead
+        named = [
+            ("git", *_of_git(words)[1]) if stays and words[:1] == ("git",) else words
+            for words in (command.words for command in self.script.commands)
+        ]
         named += [found.inner for words in named if (found := deletion(words))]
         is_plain = Counter(self.reach.commands) <= Counter(named) and not any(
-            command.assigns or _ELSEWHERE.intersection(command.words) or command.words[:1] in _RENAMES
+            command.assigns or (not stays and _ELSEWHERE.intersection(command.words)) or command.words[:1] in _RENAMES
             for command in commands
         )
         certain = is_plain and self.moved is not None
@@ -136,9 +143,57 @@ class JudgedCall(msgspec.Struct, frozen=True):
         return tuple(word for move in moves for word in move[:-1] if word and not word.startswith("-"))
 
 
-def _works_elsewhere(reach: CommandReach) -> bool:
-    words = (command.words for command in reach.simple if command.words[:1] not in _SAYING)
-    return any(word is None or word in _ELSEWHERE for each in words for word in each)
+def _directory(reach: CommandReach, root: str) -> str | None:
+    """Where the programs of a command work, from the project; None if that is not known, or outside.
+
+    Some may work in the project itself where git gets a directory for each of its commands.
+    """
+    entered: list[str | None] = []
+    given: list[str | None] = []
+    for command in reach.simple:
+        words = command.words
+        if words[:1] in _SAYING:
+            continue
+        if words[:1] == ("cd",) and len(words) == 2:
+            entered.append(_below(root, words[1]))
+            continue
+        if words[:1] == ("git",):
+            places, words = _of_git(words)
+            given += [_below(root, place) for place in places]
+        if any(word is None or word in _ELSEWHERE for word in words):
+            return None
+    all_places = {*entered, *given}
+    if all_places <= {""}:
+        return ""
+    is_first = len(entered) == 1 and not given and reach.simple[0].words[:1] == ("cd",)
+    return all_places.pop() if len(all_places) == 1 and (is_first or not entered) else None
+
+
+def _below(root: str, place: str | None) -> str | None:
+    """A directory that a command names, from the project; None for one outside, and for what bash computes."""
+    if not place or place.startswith(("-", "~")):
+        return None
+    path = posixpath.normpath(posixpath.join(root, place))
+    if not is_below(path, (root,)):
+        return None
+    found = posixpath.relpath(path, root)
+    return "" if found == "." else found
+
+
+def _of_git(words: Words) -> tuple[list[str | None], Words]:
+    """In which directories git works, of its options before the subcommand, and its other words."""
+    places: list[str | None] = []
+    rest = words[1:]
+    while rest and rest[0] is not None and rest[0].startswith("-"):
+        option = rest[0]
+        if option == "-C":
+            place = rest[1] if len(rest) > 1 else None
+            # A path that leads up is another one to git, which follows links, than to bash.
+            places.append(None if place is None or ".." in place.split("/") else place)
+        elif option.partition("=")[0] in ("--git-dir", "--work-tree"):
+            places.append(None)
+        rest = rest[2:] if option in ("-C", "-c") else rest[1:]
+    return places, tuple(word for word in rest if word != "-C")  # a directory to no subcommand
 
 
 def examine(
@@ -176,6 +231,7 @@ def examine(
         needs=_needs(call, risk, found, confines),
         private=_private(call, confines) if risk == "command" else None,
         server=server,
+        directory="" if found is None else _directory(found, confines.root),
     )
 
 
@@ -184,7 +240,7 @@ def _needs(call: ToolCall, risk: Risk, found: CommandReach | None, confines: Con
         return foreseen_host(call.arguments.get("url"))
     if found is None:
         return ()
-    writable = () if _works_elsewhere(found) else confines.writable
+    writable = () if _directory(found, confines.root) != "" else confines.writable
 
     def is_beyond(path: str) -> bool:
         return bool(writable) and not is_below(

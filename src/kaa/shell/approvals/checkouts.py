@@ -6,6 +6,7 @@ that `git stash pop` finds it in its way; and what discards changes or removes u
 What applies changes leaves the files that it had written by then, or has removed them.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -39,11 +40,13 @@ class _Loss(NamedTuple):
         taken: what is not committed.
         instead: gives a command that does the same but for some pathspecs; empty if there is none.
         revision: whose files take the place of those there; empty for those of the last commit or the index.
+        is_whole: it takes that of all the working tree, also where it works in a directory of it.
     """
 
     taken: Taken
     instead: Callable[[Sequence[str]], str]
     revision: str = ""
+    is_whole: bool = False
 
 
 class _Form(NamedTuple):
@@ -60,22 +63,47 @@ class _Form(NamedTuple):
     options: frozenset[str] = frozenset()
 
 
-async def held_by(call: JudgedCall, ask: AskHeld, ask_taken: AskTaken) -> HeldFiles | None:
-    """Return the protected files that a command of git in a call would have to change; None if there are none."""
-    if call.reach is None or call.works_elsewhere:
+async def held_by(call: JudgedCall, root: str, ask: AskHeld, ask_taken: AskTaken) -> HeldFiles | None:
+    """Return the protected files that a command of git in a call would have to change; None if there are none.
+
+    Args:
+        call: a call of a tool that runs commands.
+        root: the project.
+        ask: tells what of what git writes is protected.
+        ask_taken: the same of what it takes away.
+    """
+    if call.reach is None or call.directory is None:
+        return None
+    if call.directory and not _is_of_same_repository(root, call.directory):
         return None
     for words in dict.fromkeys(call.reach.commands):
         written = _written(words)
-        if written is not None and (held := await ask(written)) is not None:
+        if written is None or (call.directory and written.patches):
+            continue
+        if (held := await ask(written)) is not None:
             remedy = _excluding(words, held.paths) if written.patches else ""
             return msgspec.structs.replace(held, remedy=remedy)
     for loss in filter(None, map(_loss, call.reach.commands)):
+        if call.directory and not loss.is_whole:
+            continue
         asked = (await ask(Incoming(loss.revision)) if loss.revision else None, await ask_taken(loss.taken))
         if found := [held for held in asked if held is not None]:
             paths = tuple(dict.fromkeys(path for held in found for path in held.paths))
             without = tuple(dict.fromkeys(one for held in found for one in held.without))
             return msgspec.structs.replace(found[0], paths=paths, without=without, remedy=loss.instead(without))
     return None
+
+
+def _is_of_same_repository(root: str, directory: str) -> bool:
+    """Whether a directory is in the repository of the project, and not behind a link or in one of its own."""
+    path = os.path.join(root, directory)
+    if os.path.realpath(path) != os.path.join(os.path.realpath(root), directory):
+        return False
+    while len(path) > len(root):
+        if os.path.lexists(os.path.join(path, ".git")):
+            return False
+        path = os.path.dirname(path)
+    return True
 
 
 def explained(held: HeldFiles) -> str:
@@ -122,7 +150,7 @@ def _stash(words: Words) -> _Loss | None:
     def instead(without: Sequence[str]) -> str:
         return "" if None in rest else shlex.join(("git", "stash", "push", *known, "--", ":/", *without))
 
-    return _Loss(taken, instead)
+    return _Loss(taken, instead, is_whole=True)
 
 
 def _clean(words: Words) -> _Loss | None:
@@ -171,7 +199,7 @@ def _moving(words: Words, without_force: Sequence[str | None]) -> _Loss:
         known = [word for word in without_force if word is not None]
         return f"{restoring} && {shlex.join(known)}" if len(known) == len(without_force) else ""
 
-    return _Loss(Taken(changes=True), instead)
+    return _Loss(Taken(changes=True), instead, is_whole=True)
 
 
 def _unforced(words: Words) -> Iterator[str | None]:
@@ -223,6 +251,8 @@ def _written(words: Words) -> Incoming | None:
     subcommand, *rest = words[1:]
     if subcommand == "stash" and rest[:1] in (["pop"], ["apply"]):
         subcommand, rest = "stash pop", rest[1:]
+    elif subcommand == "stash" and rest[:1] == ["branch"]:
+        subcommand, rest = "stash pop", rest[2:]
     if (form := _FORMS.get(subcommand or "")) is None or not _NOT_WRITING.isdisjoint(rest):
         return None
     if subcommand == "reset" and _HARD.isdisjoint(rest):
