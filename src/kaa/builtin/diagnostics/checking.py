@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from kaa.builtin.diagnostics.edited import EditedFile, content_of, name_of, paths_of
 from kaa.builtin.diagnostics.language_server import ProjectServer
 from kaa.builtin.diagnostics.problems import MARK, Problem, lines_of
-from kaa.builtin.diagnostics.ruff import ruff_problems
+from kaa.builtin.diagnostics.ruff import is_python, ruff_is_used, ruff_problems
 from kaa.builtin.diagnostics.server_pool import ServerPool, find_problems
 from kaa.builtin.diagnostics.syntax import expect_syntax_problems, syntax_problems
 from kaa.components.plugins.lsp import LanguageServer
@@ -28,7 +28,21 @@ _KAA = "kaa"
 _MOST_LATE = 16
 _LATEST_SECONDS = 30.0
 
+_Contents: TypeAlias = Mapping[str, tuple[str, bytes] | None]
 ResultT = TypeVar("ResultT")
+
+
+class _Begun(NamedTuple):
+    """A call that is about to change files.
+
+    Attributes:
+        files: what was in them.
+        lints: whether the project uses ruff; None if they are none for it.
+    """
+
+    paths: tuple[str, ...]
+    files: asyncio.Task[_Contents]
+    lints: asyncio.Task[bool] | None
 
 
 class Checks:
@@ -44,7 +58,7 @@ class Checks:
     def __init__(self, notice: Callable[[str], object]) -> None:
         self.configured: tuple[LanguageServer, ...] = ()
         self._notice = notice
-        self._before: dict[tuple[str, str], dict[str, tuple[str, bytes] | None]] = {}  # by caller and call
+        self._before: dict[tuple[str, str], _Begun] = {}  # by caller and call
         self._confined: WeakKeyDictionary[Workspace, Workspace] = WeakKeyDictionary()
         self._pools: WeakKeyDictionary[Workspace, ServerPool] = WeakKeyDictionary()
         self._at_work: set[asyncio.Task[Any]] = set()
@@ -52,27 +66,35 @@ class Checks:
         self._late: dict[str, list[tuple[EditedFile, list[Problem]]]] = {}  # by caller
 
     async def before(self, call: ToolCall, workspace: Workspace, *, caller: str = "", is_full: bool) -> None:
-        """Remember what is in the files that a call is about to change.
+        """Remember what is in the files that a call is about to change: it is read before anything later is written.
 
         Args:
             caller: who makes it (`ConversationContext.caller`).
             is_full: whether linters and language servers will check, too.
         """
         # The calls that make a patch are not checked one by one: a file may need what comes with the next.
-        patched = {path for files in self._before.values() for path in files} if caller == _KAA else set()
+        patched = {path for begun in self._before.values() for path in begun.paths} if caller == _KAA else set()
         paths = [path for path in paths_of(call) if path not in patched]
         if not paths:
             return
+        learns = is_full and _is_served(workspace, caller)
+        files = self._begin(self._contents(paths, workspace, learns=learns))
+        lints = self._begin(ruff_is_used(workspace)) if is_full and any(map(is_python, paths)) else None
+        self._before[caller, call.id] = _Begun(tuple(paths), files, lints)
+        while len(self._before) > _MOST_WAITING:
+            del self._before[next(iter(self._before))]
+        await asyncio.sleep(0)  # after which both were asked for
+
+    async def _contents(self, paths: Sequence[str], workspace: Workspace, *, learns: bool) -> _Contents:
+        """What is in files that are about to change. Has them parsed, and servers `learn` what is wrong in them."""
         files = {path: await content_of(path, workspace) for path in paths}
         for path, found in files.items():
             expect_syntax_problems(path, found, workspace)
-        self._before[caller, call.id] = files
-        while len(self._before) > _MOST_WAITING:
-            del self._before[next(iter(self._before))]
-        if is_full and _is_served(workspace, caller):
+        if learns:
             for path, data in filter(None, files.values()):
                 learning = self.pool(workspace).learn(path, name_of(path, workspace), _text(data))
                 _ = self._begin(learning)
+        return files
 
     async def after(
         self,
@@ -123,7 +145,7 @@ class Checks:
 
     async def _checked(
         self,
-        before: Mapping[str, tuple[str, bytes] | None],
+        begun: _Begun,
         result: ToolResult,
         workspace: Workspace,
         *,
@@ -131,9 +153,11 @@ class Checks:
         is_full: bool,
         seconds: float,
     ) -> ToolResult | None:
+        before = await begun.files
         edits = [edit for path, was in before.items() if (edit := await _edit(path, was, workspace))]
         served = edits if is_full and _is_served(workspace, caller) else []
-        problems = await self._problems(edits, edits if is_full else [], served, workspace, caller, seconds)
+        lints = is_full and begun.lints is not None and await begun.lints
+        problems = await self._problems(edits, edits if lints else [], served, workspace, caller, seconds)
         return _with_problems(result, problems) if problems else None
 
     def pool(self, workspace: Workspace) -> ServerPool:
@@ -181,7 +205,7 @@ class Checks:
         """What the checks find in time; the model gets the rest later: of servers with its next edit."""
         confined = partial(self._confined_from, workspace)
         parsing = [self._begin(syntax_problems(edit, workspace, confined)) for edit in parsed]
-        linting = [self._begin(ruff_problems(edit, workspace, confined)) for edit in linted]
+        linting = [self._begin(ruff_problems(edit, confined)) for edit in linted]
         pairs = [(edit, server) for edit in served for server in self.pool(workspace).of_file(edit.path)]
         findings: list[list[Problem]] = [[] for _ in pairs]
         serving = [self._begin(find_problems(found, *pair)) for found, pair in zip(findings, pairs, strict=True)]

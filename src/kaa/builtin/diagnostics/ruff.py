@@ -35,13 +35,27 @@ class _Finding(msgspec.Struct, frozen=True):
     code: str | None = None
 
 
-async def ruff_problems(edit: EditedFile, workspace: Workspace, confined: Callable[[], Workspace]) -> list[Problem]:
-    """The errors that an edit made; none where the project does not use ruff, or there is none.
+def is_python(path: str) -> bool:
+    """Whether ruff reads a file."""
+    return os.path.splitext(path)[1] in (".py", ".pyi")
+
+
+async def ruff_is_used(workspace: Workspace) -> bool:
+    """Whether a project is configured for ruff, as far as that can be read."""
+    try:
+        found = await workspace.read_existing(_CONFIGURATIONS, _MAX_CONFIGURATION_BYTES)
+    except OSError:
+        return False
+    return any(name != "pyproject.toml" or b"[tool.ruff" in data for name, data in found.items())
+
+
+async def ruff_problems(edit: EditedFile, confined: Callable[[], Workspace]) -> list[Problem]:
+    """The errors that an edit made in a project that uses ruff; none where there is none.
 
     Args:
         confined: gives the project as programs of its own see it, which may change nothing.
     """
-    if os.path.splitext(edit.path)[1] not in (".py", ".pyi") or not await _is_used(workspace):
+    if not is_python(edit.path):
         return []
     runs = confined()
     if not isinstance(runs, PipedPrograms):
@@ -50,11 +64,6 @@ async def ruff_problems(edit: EditedFile, workspace: Workspace, confined: Callab
     before = await _check(edit, edit.before, runs) if after and edit.before is not None else []
     texts = (edit.before or b"").decode("utf-8", "replace"), edit.after.decode("utf-8", "replace")
     return new_problems(before, after, *texts)
-
-
-async def _is_used(workspace: Workspace) -> bool:
-    found = await workspace.read_existing(_CONFIGURATIONS, _MAX_CONFIGURATION_BYTES)
-    return any(name != "pyproject.toml" or b"[tool.ruff" in data for name, data in found.items())
 
 
 async def _check(edit: EditedFile, content: bytes, runs: PipedPrograms) -> list[Problem]:

@@ -12,7 +12,7 @@ from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
 from kaa.workspace.checkpoints.change_tracker import MAX_FILES, ChangeTracker, failed, in_thread_if
 from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, FileChange, Kept, Permit, StateRow
-from kaa.workspace.checkpoints.link import Link
+from kaa.workspace.checkpoints.link import Link, checked
 from kaa.workspace.checkpoints.reports import Noted, doing_of
 from kaa.workspace.checkpoints.store import CheckpointStore, Turn, new_change_set_id
 from kaa.workspace.slots import Slots
@@ -116,10 +116,9 @@ class LocalCheckpoints:
         self._lookout.begin()
 
     async def ready(self, path: str | None = None, *, call: str = "") -> None:
-        name = None
-        if path is not None:
-            answer = await (await self._lookout.link()).ask({"op": "note", "path": path})
-            name = parse(answer.header, Noted).noted
+        noting = None
+        if path is not None:  # the answer comes with that to the next request
+            noting = await (await self._lookout.link()).request({"op": "note", "path": path})
         else:
             await self._lookout.looked()
         async with self._turn:
@@ -132,6 +131,7 @@ class LocalCheckpoints:
                 self._is_open = True
                 if self._signs is None:
                     self._signs = asyncio.create_task(self._give_signs(store))
+            name = None if noting is None else parse(checked(await noting).header, Noted).noted
             self._record.begin(call, name)
 
     async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
