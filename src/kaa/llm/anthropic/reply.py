@@ -71,7 +71,8 @@ class _Block(msgspec.Struct, frozen=True):
     input: Json = None
 
 
-class _Delta(msgspec.Struct, frozen=True):
+# A reply consists of thousands. They cannot form cycles, so the garbage collector need not look at them.
+class _Delta(msgspec.Struct, frozen=True, gc=False):
     """The delta of a block, or (with `stop_reason`) of the message."""
 
     type: str = ""
@@ -92,7 +93,7 @@ class _Message(msgspec.Struct, frozen=True):
     stop_details: Json = None
 
 
-class _Event(msgspec.Struct, frozen=True):
+class _Event(msgspec.Struct, frozen=True, gc=False):
     type: str = ""
     index: int | None = None
     message: Json = None  # a message at the start; some servers put the text of an error here

@@ -28,7 +28,8 @@ class _ToolCall(msgspec.Struct, frozen=True):
     function: _Function | None = None
 
 
-class _Delta(msgspec.Struct, frozen=True):
+# A reply consists of thousands. They cannot form cycles, so the garbage collector need not look at them.
+class _Delta(msgspec.Struct, frozen=True, gc=False):
     content: Json = None  # a string; Mistral also sends a list of parts
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -58,7 +59,7 @@ class _Usage(ReportedCost, frozen=True):
     cached_tokens: int | None = None  # Moonshot
 
 
-class _Choice(msgspec.Struct, frozen=True):
+class _Choice(msgspec.Struct, frozen=True, gc=False):
     index: int | None = None
     delta: _Delta | None = None
     message: _Delta | None = None  # in a reply that is not streamed
@@ -66,7 +67,7 @@ class _Choice(msgspec.Struct, frozen=True):
     usage: _Usage | None = None  # Moonshot
 
 
-class _Chunk(msgspec.Struct, frozen=True):
+class _Chunk(msgspec.Struct, frozen=True, gc=False):
     id: str | None = None
     model: str | None = None
     choices: tuple[_Choice, ...] | None = None
@@ -162,7 +163,8 @@ class CompletionParser(ReplyParser):
         for choice in chunk.choices or ():
             if choice.index:
                 continue  # another draft of the reply, which kaa never asks for
-            self._report(None, None, _usage(choice.usage) if choice.usage else None)
+            if choice.usage:
+                self._report(None, None, _usage(choice.usage))
             delta = choice.delta or choice.message
             if delta is not None:
                 self._take_delta(delta)
@@ -179,7 +181,8 @@ class CompletionParser(ReplyParser):
         self._finish_reason = reason
 
     def _take_delta(self, delta: _Delta) -> None:
-        self._details.add(delta.reasoning_details)
+        if delta.reasoning_details:
+            self._details.add(delta.reasoning_details)
         # Some servers send the same reasoning in two fields.
         if delta.reasoning_content:
             self._think(delta.reasoning_content, "reasoning_content")

@@ -79,35 +79,47 @@ class SseDecoder:
 
     def _take(self, lines: list[bytes]) -> list[SseEvent]:
         events: list[SseEvent] = []
+        if lines and self._at_start:
+            self._at_start = False
+            lines = [lines[0].removeprefix(_BOM), *lines[1:]]
+        data = self._data
         for line in lines:
-            if self._at_start:
-                self._at_start = False
-                line = line.removeprefix(_BOM)  # noqa: PLW2901
-            if line.startswith(b"data:"):
-                if len(self._data) == 1 and _is_whole(self._data[0]):
+            if not line:
+                if len(data) == 1:  # as nearly always, and without a call
+                    events.append(SseEvent(self._event, data.pop()))
+                    self._event, self._held_bytes = "", 0
+                else:
                     self._dispatch(events)
-                self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
-                self._hold(len(line))
-            elif not line:
-                self._dispatch(events)
-            elif line.startswith(b"event:"):
-                # A second name cannot belong to the same event: the blank line between them was lost.
-                if self._event and self._data:
+            elif line.startswith(b"data:"):
+                if len(data) == 1 and _is_whole(data[0]):
                     self._dispatch(events)
-                self._event = line[6:].removeprefix(b" ").decode("utf-8", "replace")
-            elif line == b"data":
-                self._data.append(b"")
-                self._hold(len(line))
-            elif line.startswith(b"id:") and b"\0" not in line:
-                self.last_id = line[3:].removeprefix(b" ").decode("utf-8", "replace")
-            elif line.startswith(b"retry:") and (value := line[6:].strip()).isdigit() and len(value) < _MAX_DIGITS:
-                self.retry_ms = int(value)
+                data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+                self._held_bytes += len(line)
+                if self._held_bytes > self._max_event_bytes:
+                    self._hold(0)
+            else:
+                self._take_other(line, events)
         return events
+
+    def _take_other(self, line: bytes, events: list[SseEvent]) -> None:
+        """Take a line that is neither blank nor of data."""
+        if line.startswith(b"event:"):
+            # A second name cannot belong to the same event: the blank line between them was lost.
+            if self._event and self._data:
+                self._dispatch(events)
+            self._event = line[6:].removeprefix(b" ").decode("utf-8", "replace")
+        elif line == b"data":
+            self._data.append(b"")
+            self._hold(len(line))
+        elif line.startswith(b"id:") and b"\0" not in line:
+            self.last_id = line[3:].removeprefix(b" ").decode("utf-8", "replace")
+        elif line.startswith(b"retry:") and (value := line[6:].strip()).isdigit() and len(value) < _MAX_DIGITS:
+            self.retry_ms = int(value)
 
     def _dispatch(self, events: list[SseEvent]) -> None:
         if self._data:
             events.append(SseEvent(self._event, b"\n".join(self._data)))
-            self._data = []
+            self._data.clear()
         self._event = ""
         self._held_bytes = 0
 

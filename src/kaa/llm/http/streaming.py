@@ -86,6 +86,12 @@ class ReplyParser(ABC):
 
     def _decode(self, decoder: "msgspec.json.Decoder[_Decoded]", data: bytes | msgspec.Raw) -> _Decoded:
         try:
+            return decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self._decode_leniently(decoder, data)
+
+    def _decode_leniently(self, decoder: "msgspec.json.Decoder[_Decoded]", data: bytes | msgspec.Raw) -> _Decoded:
+        try:
             return reply_json.decode(decoder, data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise malformed(f"a part of an answer that cannot be read ({error})", bytes(data), self._peer) from error
@@ -93,6 +99,8 @@ class ReplyParser(ABC):
     def _report(self, response_id: str | None, model: str | None, usage: Usage | None) -> None:
         """Say what is known about the reply, if it is new: most events repeat it."""
         known = self._info
+        if usage is None and response_id in (None, known.response_id) and model in (None, known.response_model):
+            return
         info = ReplyInfo(response_id or known.response_id, model or known.response_model, usage or known.usage)
         if info != known:
             self._info = info
