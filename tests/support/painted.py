@@ -1,7 +1,7 @@
 """What tests of components need: a context, and the text of painted lines."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from kaa.tui.context import ASCII, Context, Size
 from kaa.tui.keymap import Keymap
@@ -33,12 +33,10 @@ STYLES = {
 }
 
 
-def make_context(
-    styles: Mapping[str, str] = STYLES, *, ascii_only: bool = False, hyperlinks: bool = False, columns: int = 80
-) -> Context:
+def make_context(*, ascii_only: bool = False, hyperlinks: bool = False, columns: int = 80) -> Context:
     """A context with few colours."""
     glyphs = ASCII if ascii_only else None
-    return Context(Palette(Theme("test", styles)), Keymap({}), Size(columns), glyphs, hyperlinks=hyperlinks)
+    return Context(Palette(Theme("test", STYLES)), Keymap({}), Size(columns), glyphs, hyperlinks=hyperlinks)
 
 
 def visible(lines: Iterable[str]) -> list[str]:

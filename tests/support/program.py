@@ -124,10 +124,6 @@ class Program:
         """Press and release the left button."""
         self.write(mouse_bytes(0, column, row) + mouse_bytes(0, column, row, pressed=False))
 
-    def wheel(self, steps: int, row: int = 0, column: int = 0) -> None:
-        """Turn the wheel, up with a negative number."""
-        self.write(mouse_bytes(64 if steps < 0 else 65, column, row) * abs(steps))
-
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size."""
         self.pump()

@@ -21,8 +21,8 @@ def write_task(root: Path, name: str, *, config: str = "", check: str = CHECK, s
     return folder
 
 
-def make_task(root: Path, name: str = "one", **parts: str) -> Task:
+def make_task(root: Path, **parts: str) -> Task:
     """Write and read a task."""
-    write_task(root, name, **parts)
-    (task,), _ = read_tasks(root, [name])
+    write_task(root, "one", **parts)
+    (task,), _ = read_tasks(root, ["one"])
     return task
