@@ -44,7 +44,6 @@ class InstructionRule(msgspec.Struct, frozen=True):
     """A rule.
 
     Attributes:
-        text: the instructions.
         description: what it is for; one line.
         globs: it is for the files that match one of these, relative to the project.
         always: it is for all files.

@@ -23,7 +23,6 @@ def options_of_extensions(unknown: Sequence[str], given: Sequence[str], *, disco
     """The unknown arguments as options of extensions, each with its value; empty if one cannot be such an option.
 
     Args:
-        unknown: the arguments.
         given: the paths of extensions on the command line.
         discovers: whether the user's own extensions are loaded.
     """

@@ -53,9 +53,6 @@ def leave_out(writable: Iterable[str]) -> None:
 
     Entries that depend on the current directory go too. The others become real paths: a link on the way to them that a
     command exchanges leads kaa nowhere else.
-
-    Args:
-        writable: the directories.
     """
     directories = [path for path in map(os.path.realpath, writable) if path != "/"]  # as for programs
     kept: dict[str, None] = {}

@@ -81,7 +81,6 @@ def exit_soon(code: int, after: float) -> None:
     """End the process in a while from another thread, when no critical work is under way any more.
 
     Args:
-        code: the exit code.
         after: seconds.
     """
     timer = threading.Timer(after, _exit, (code,))

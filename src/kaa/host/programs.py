@@ -233,7 +233,6 @@ class _Outside(NamedTuple):
 
     Attributes:
         writable: directories that they can write: real paths.
-        projects: in which they could.
     """
 
     writable: tuple[str, ...]

@@ -15,7 +15,6 @@ def headline(text: str, *, has_image: bool = False) -> str:
     """The words of the user, else the names of the files, else that there is an image; empty for an empty message.
 
     Args:
-        text: of the message.
         has_image: whether there are images with it.
     """
     names = [match[1].rpartition("/")[2] for match in _FILE.finditer(text)]

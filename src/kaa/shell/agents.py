@@ -140,7 +140,6 @@ class AgentRuns:
         emit: gets the events of agents, each with the agent's id.
         depth: how many agents it is within.
         caller: the agent whose calls these are; None for the conversation's own.
-        held: what the calls are held to.
     """
 
     def __init__(

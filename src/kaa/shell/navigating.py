@@ -287,9 +287,6 @@ class Navigation:
     async def redo(self, *, restore: Along = "both") -> str:
         """Return to where the conversation and its files were. Returns what that did, in words.
 
-        Args:
-            restore: what returns.
-
         Raises:
             CommandError: there is nothing to return to, files are to return and cannot, or the system refused to
                 change one. The rest is as with `go`.

@@ -21,7 +21,6 @@ class Reloading:
     """Puts changed settings in force, as far as they may change.
 
     Args:
-        settings: those in force.
         file: the user's settings.json.
         read: reads them again.
         agent: hands queues over and repeats requests as they say.

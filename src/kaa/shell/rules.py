@@ -12,7 +12,6 @@ def rule_file(file: InstructionFile, text: str, trusted: bool, notices: list[str
     """The text of a rule; None if the model does not get it.
 
     Args:
-        file: the rule.
         text: its fields and its text, without what a reader would not see.
         trusted: whether it instructs.
         notices: gets what is not understood of it, in sentences.

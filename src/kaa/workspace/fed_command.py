@@ -20,9 +20,7 @@ async def run_fed(command: CommandRequest, streams: FedStreams, attach: Attach) 
     """Run a command to its end. Returns how it ended, and what it printed to its standard output and error.
 
     Args:
-        command: what to run.
         streams: its input, and how much of its outputs is read.
-        attach: runs it.
     """
     with ExitStack() as closing:
         theirs = closing.enter_context(ExitStack())

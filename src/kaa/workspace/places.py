@@ -46,7 +46,6 @@ class Places:
 
     Args:
         base: absolute path of kaa's cache directory; created when needed.
-        root: the workspace's root.
         whole: kaa's cache directory as a whole, if the one above is in it.
         projects: the file that the root is noted in, because commands can write there; empty for none.
 

@@ -483,7 +483,6 @@ class Workspace(Protocol):
         """Replace a file's content atomically, creating parents; mode and symlinks stay.
 
         Args:
-            data: its content.
             expected: what must be there before.
             executable: whoever may read the file may execute it.
 

@@ -55,7 +55,6 @@ class Ripgrep:
 
     Args:
         runner: runs ripgrep.
-        environment: of ripgrep.
         program: ripgrep; None to look for it.
         seconds: how long a search may take.
     """

@@ -16,7 +16,6 @@ async def ask_user(question: str, options: Sequence[str], context: ToolContext) 
     """Ask, and give the model the answer.
 
     Args:
-        question: of the model.
         options: the answers that it expects; the user can always write another one.
 
     Raises:

@@ -134,7 +134,6 @@ def response_of(name: str, arguments: Arguments, text: str, dialect: HookDialect
     Args:
         name: of kaa's tool.
         arguments: it got.
-        text: of the result.
         dialect: whose fields are wanted.
         root: the project's directory.
         is_error: whether it failed.

@@ -67,7 +67,6 @@ def claude_plugin(
     Args:
         name: what it is called.
         manifest: path of its manifest; empty without one.
-        fields: of the manifest.
         dialect: Codex knows neither commands nor agents nor language servers in plugins.
         chooses: only the skills that the manifest names count, if it names some: several plugins share a folder.
     """

@@ -20,7 +20,6 @@ class Dependency(msgspec.Struct, frozen=True, omit_defaults=True):
     """A plugin that another needs.
 
     Attributes:
-        name: of the plugin.
         marketplace: that has it; empty: that of the plugin which needs it.
         version: the range of versions that will do; empty: any.
     """

@@ -17,7 +17,6 @@ class ProviderKeys:
     """Where the key of a provider comes from: `--api-key`, auth.json, the environment, models.json, in this order.
 
     Args:
-        store: auth.json.
         models_file: for messages.
         given: keys of this run, by provider, that count before all others.
     """

@@ -81,7 +81,6 @@ async def find(tree: FileTree, places: Sequence[Place], inside: str | None) -> F
     """The files of components in some places, in the order of the places, in each level by level and by name.
 
     Args:
-        tree: has the places.
         inside: the directory that files must not lead out of by links, without symlinks itself; None: they may.
     """
     linked: list[str] = []

@@ -38,7 +38,6 @@ class Wheel(msgspec.Struct, frozen=True):
 
     Attributes:
         name: as its metadata spell it.
-        file: the wheel.
         sha256: of the file, in hex; pip has checked it.
         requested: the user named it; else another one needs it.
     """
@@ -89,7 +88,6 @@ def download(source: IndexSource, folder: Path, environ: Mapping[str, str]) -> l
     """Get the wheel that `source` names and those that it needs and kaa's Python does not have.
 
     Args:
-        source: what to get.
         folder: an empty folder for the files.
 
     Raises:

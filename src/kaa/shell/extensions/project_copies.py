@@ -49,11 +49,7 @@ class ProjectCopies(msgspec.Struct, frozen=True):
 
 
 def copies_of(configuration: ProjectConfiguration, home: Home) -> ProjectCopies:
-    """Copy the extensions of a project that the user trusts, unless there are copies of this content.
-
-    Args:
-        configuration: what the user trusts.
-    """
+    """Copy the extensions of a project that the user trusts, unless there are copies of this content."""
     found: dict[str, list[ConfigurationFile]] = {}
     for file in configuration.files:
         if file.path.startswith(_PREFIX):

@@ -30,7 +30,6 @@ class Installation(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tr
     Attributes:
         source: as the user gave it, for the next installation; a path is absolute.
         origin: what kind of source that is.
-        kind: what kind of extension it is.
         entry: its file or folder, relative to the folder of extensions.
         version: as it says itself; empty if it does not.
         commit: the full hash that was checked out; empty unless it comes from git.

@@ -36,7 +36,6 @@ async def try_extensions(options: HostOptions, home: Home, environ: Mapping[str,
     """Load extensions, start their processes, run their hooks for the start of a session, and unload them.
 
     Args:
-        options: which extensions.
         directory: the project, absolute. Its extensions are loaded if the user trusts them.
 
     Raises:

@@ -56,7 +56,6 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     """A worktree.
 
     Attributes:
-        name: of the worktree.
         project: the directory that it was made of, absolute.
         directory: its own.
         base: the commit of the state in which it began; empty until it is whole.

@@ -499,7 +499,6 @@ class States:
         """Forget the states of a worktree. Returns the commit of its branch if the branch stays.
 
         Args:
-            name: of the worktree.
             branch: its branch; it goes if nothing was committed on it.
             start: the commit on which it began; empty if there is no branch.
 

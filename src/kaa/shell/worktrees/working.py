@@ -163,7 +163,6 @@ class Worktrees:
         """Return the worktree of a name, created if there is none; an empty name means a new one.
 
         Args:
-            name: of the worktree.
             of_agent: a new one is for an agent.
 
         Raises:

@@ -202,7 +202,6 @@ def write_all(descriptor: int, data: bytes | bytearray, path: str) -> None:
     """Write to the end, however much the system takes at once.
 
     Args:
-        data: what to write.
         path: of the file, for the error.
 
     Raises:

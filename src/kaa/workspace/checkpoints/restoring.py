@@ -54,7 +54,6 @@ async def restore(
     Args:
         link: to the slot.
         store: has the contents.
-        session_id: whose restore it is.
         moves: in any order.
         progress: told after each batch.
 

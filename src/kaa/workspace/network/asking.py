@@ -294,7 +294,6 @@ class RunningCalls:
 
         Args:
             rule: the host.
-            addresses: of the host.
             allows: whether one of them is permitted now.
         """
         if not allows():

@@ -108,7 +108,6 @@ class Carrier:
     """A call whose result says what was found while it ran.
 
     Args:
-        listener: the conversation of the call.
         path: absolute path of the only file that it writes; None: it may write anything.
         content: what it writes there.
         words: of its command.

@@ -49,7 +49,6 @@ async def ask(
     """Send `fields` as a form and return the JSON object that comes back.
 
     Args:
-        fields: the form.
         client: id and secret of a client that proves in a header who it is (RFC 6749 2.3.1).
 
     Raises:

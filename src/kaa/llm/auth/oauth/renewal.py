@@ -36,7 +36,6 @@ class Renewer(Protocol):
         """New tokens.
 
         Args:
-            refresh: the refresh token.
             entry: all that is kept of the login.
 
         Raises:

@@ -69,7 +69,6 @@ class ShownCall:
     """A tool call.
 
     Attributes:
-        name: of the tool.
         arguments: as far as the model has written them. Any of them may be missing, or of another type than it should.
         is_complete: whether these are all of them.
         output: what the tool printed while it runs.
