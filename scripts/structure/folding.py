@@ -26,6 +26,7 @@ _APART = {
     "kaa.frontends.interactive.navigation.tree_nodes -> *": "arranges entries, without a screen",
     "kaa.frontends.lab.intervals -> *": "statistics, without any lab",
     "kaa.frontends.lab.variants -> *": "a file's format",
+    "kaa.shell.plugins.own_programs -> *": "judges command lines of hooks, without any plugin",
     "kaa.session.catalogue.database -> *": "hides SQLite",
     "kaa.tui.selection -> *": "computes what is selected, without a screen",
 }

@@ -64,7 +64,7 @@ class _Live:
 
 
 class AgentRoster:
-    """See `kaa.ext.agents.AgentControl`, which this is."""
+    """Implements `kaa.ext.agents.AgentControl`."""
 
     def __init__(self, store: SessionStore, recorder: SessionRecorder, cwd: str) -> None:
         self._store = store

@@ -27,7 +27,7 @@ class _Running(NamedTuple):
     errors: int
 
     async def ending(self) -> str:
-        """See `PipedProgram`: what it printed last, or its exit code or signal."""
+        """Return what it printed last, or its exit code or signal."""
         try:
             ended = await self.program.wait()
         except OSError as error:

@@ -32,7 +32,7 @@ class _Running(NamedTuple):
     errors: "_Errors"
 
     async def ending(self) -> str:
-        """See `PipedProgram`: what it printed last, or its exit code or signal."""
+        """Return what it printed last, or its exit code or signal."""
         await asyncio.wait({self.task})
         if self.task.cancelled():
             return "it was stopped"
