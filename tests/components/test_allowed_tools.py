@@ -4,9 +4,10 @@ import pytest
 
 from kaa.components.allowed_tools import grants_in
 from kaa.shell.approvals.rules import RuleError, parse_grant
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("allowed", "rule"),
     [
         ("Bash(git status)", "bash: git status"),
@@ -29,7 +30,7 @@ def test_reading_needs_no_grant(allowed: str) -> None:
     assert grants_in([allowed]) == ((), ())
 
 
-@pytest.mark.parametrize(
+@each(
     "allowed",
     [
         *("Bash", "Bash(*)", "Bash(:*)", "Bash(git * main)", "Bash(git status*)", "Bash(git log; rm x)"),
@@ -54,7 +55,7 @@ def test_all_else_is_named_and_not_granted(allowed: str) -> None:
     assert "are approved as all others are" in found.notes[0]
 
 
-@pytest.mark.parametrize("rule", ["outside bash: docker ps", "mytool", "mcp__x__*", "host: x.org", "read: ~/x", "bash"])
+@each("rule", ["outside bash: docker ps", "mytool", "mcp__x__*", "host: x.org", "read: ~/x", "bash"])
 def test_a_grant_is_for_commands_and_files_in_the_sandbox(rule: str) -> None:
     with pytest.raises(RuleError):
         parse_grant(rule)

@@ -1,12 +1,11 @@
 """What Claude Code's settings forbid, as kaa's rules: never less, and what no rule can say is named."""
 
-import pytest
-
 from kaa.components.denied_tools import denials_in
 from kaa.shell.approvals.rules import parse_rule
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("denied", "rule"),
     [
         ("Bash(curl:*)", "bash: curl"),
@@ -36,7 +35,7 @@ def test_a_pattern_becomes_a_rule(denied: str, rule: str) -> None:
     assert parse_rule(rule, deny=True).text == rule
 
 
-@pytest.mark.parametrize(
+@each(
     "denied",
     ["WebSearch", "Read(../x)", "Bash(a && b)", "Bash($X)", "Task(Explore)", "*", "Read({a,b})"],
 )

@@ -1,11 +1,11 @@
 """Files of other agents begin with fields that are YAML, or nearly; whatever they say, reading goes on."""
 
-import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.components.frontmatter import document_in, hint_of, is_true, names_of, text_of
+from tests.support.tables import each
 
 
 def test_fields_and_body() -> None:
@@ -77,7 +77,7 @@ def test_names_are_lists_or_texts() -> None:
     assert not is_true("maybe")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["@babel users: call it", "`make` runs: this", "%s formats", "{file} checks", "{file}", "#1 for tests"],
 )

@@ -3,9 +3,10 @@
 import pytest
 
 from kaa.components.imports import imports_in
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("See @README and @docs/git.md for more.", ["README", "docs/git.md"]),

@@ -6,6 +6,7 @@ import pytest
 
 from kaa.components.frontmatter import document_in
 from kaa.components.rule import InstructionRule, RuleDialect, matches, rule_in, seen_from
+from tests.support.tables import each
 
 
 def rule(head: str, dialect: RuleDialect = "claude") -> InstructionRule:
@@ -85,7 +86,7 @@ def test_a_rule_of_windsurf_says_by_its_trigger_when_it_counts() -> None:
     assert (some.globs, manual.globs) == (("**/*.ts",), ())
 
 
-@pytest.mark.parametrize(
+@each(
     ("glob", "path", "expected"),
     [
         ("*.md", "README.md", True),
@@ -109,7 +110,7 @@ def test_a_folder_means_the_files_in_it() -> None:
     assert matches(rule('paths: "docs/"').globs, "docs/deep/a.md")
 
 
-@pytest.mark.parametrize(
+@each(
     ("glob", "expected"),
     [
         ("**/*.py", ("**/*.py",)),

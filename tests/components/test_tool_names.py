@@ -2,16 +2,16 @@
 
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.components.tool_names import OWN_TOOLS, ToolDialect, ToolPattern, foreign_names, own_patterns
+from tests.support.tables import each
 
 DIALECTS: tuple[ToolDialect, ...] = get_args(ToolDialect)
 
 
-@pytest.mark.parametrize(
+@each(
     ("dialect", "text", "tools"),
     [
         ("claude", "Glob", ["find"]),
@@ -47,7 +47,7 @@ def test_a_pattern_keeps_what_it_is_about() -> None:
     assert own_patterns("Agent(a:b, c)", "claude") == (ToolPattern("agent", "a:b, c"),)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@each("dialect", DIALECTS)
 def test_each_foreign_name_leads_back(dialect: ToolDialect) -> None:
     for tool in OWN_TOOLS:
         names = foreign_names(tool, dialect)

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from kaa.core.arguments import ArgumentError, parse_arguments, schema_of
 from kaa.core.messages import Json
+from tests.support.tables import each
 
 
 class Span(msgspec.Struct, rename="camel", frozen=True):
@@ -177,7 +178,7 @@ def test_missing_arguments_are_named_with_what_is_known_and_what_is_not() -> Non
     assert text == "missing required argument: oldText, newText (known: oldText, newText, count; unknown: file, old)"
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "path"),
     [
         ({"maxLines": "many"}, "$.maxLines"),

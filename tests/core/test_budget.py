@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kaa.core.budget import Budget, BudgetExhaustedError, BudgetUsage, Ledger, Measure, amount, duration, parse_amount
 from kaa.core.messages import Cost, Usage
 from kaa.core.provider import Model, ModelRates, Request
+from tests.support.tables import each
 
 MODEL = Model("m", "p", "api", cost=ModelRates())
 
@@ -180,7 +181,7 @@ def test_a_limit_holds_exactly_when_it_is_used_up(measure: Measure, limit: int, 
     assert standing.near == (used >= 0.8 * limit)
 
 
-@pytest.mark.parametrize(
+@each(
     ("measure", "value", "text"),
     [
         ("cost", 0.5, "$0.50"),
@@ -202,7 +203,7 @@ def test_times_are_told_for_people(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("measure", "text", "value"),
     [
         ("cost", "0.50", 0.5),
@@ -221,7 +222,7 @@ def test_limits_are_read_as_people_write_them(measure: Measure, text: str, value
     assert parse_amount(measure, text) == value
 
 
-@pytest.mark.parametrize(
+@each(
     ("measure", "text"),
     [
         *[(measure, text) for measure in ("cost", "tokens", "turns") for text in ("", "0", "-1", "nan", "inf", "5m5")],

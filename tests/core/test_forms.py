@@ -16,11 +16,12 @@ from kaa.core.forms import (
     typed,
 )
 from kaa.core.messages import Json
+from tests.support.tables import each
 
 _COLOURS = (FieldOption("r", "Red"), FieldOption("b", "Blue"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         (TextField("a"), ""),
@@ -40,7 +41,7 @@ def test_a_fitting_value_is_taken(field: Field, value: Json) -> None:
     assert checked((field,), {"a": value}) == {"a": value}
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value", "problem"),
     [
         (TextField("a"), 1, "enter a text"),

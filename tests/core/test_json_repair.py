@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kaa.core.json_repair import BrokenJsonError, repair_json
 from kaa.core.messages import Json
+from tests.support.tables import each
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"]))
 _VALUES = st.recursive(
@@ -15,7 +16,7 @@ _VALUES = st.recursive(
 _OBJECTS = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), _VALUES, max_size=5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "meant"),
     [
         pytest.param('{"a": [1, 2,], "b": {"c": 3,},}', {"a": [1, 2], "b": {"c": 3}}, id="trailing commas"),
@@ -37,7 +38,7 @@ def test_slips_are_read_as_they_were_meant(text: str, meant: Json) -> None:
     assert repair_json(text).value == meant
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ('{"a": "b', "expected a string with an end at character 7"),
@@ -98,7 +99,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     msgspec.json.encode(value)
 
 
-@pytest.mark.parametrize("unit", ['{"a":', '["', "[[", "'\\", '"a",', "```\n", "}", "{a:1,"])
+@each("unit", ['{"a":', '["', "[[", "'\\", '"a",', "```\n", "}", "{a:1,"])
 def test_huge_texts_are_read_in_one_go(unit: str) -> None:
     with pytest.raises(BrokenJsonError):
         repair_json(unit * 200_000)

@@ -4,12 +4,12 @@ import json
 import random
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.core.messages import Json
 from kaa.core.partial_json import PartialJson
+from tests.support.tables import each
 
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 _SCALARS = (
@@ -106,7 +106,7 @@ def test_any_text_is_survived_and_only_json_is_complete(text: str, seed: int) ->
         assert "\N{REPLACEMENT CHARACTER}" in json.dumps(whole.value, ensure_ascii=False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "value"),
     [
         ("", {}),
@@ -133,7 +133,7 @@ def test_unfinished_text_shows_what_is_certain(text: str, value: Json) -> None:
     assert not partial.complete
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "value"),
     [
         ("[1]", {}),

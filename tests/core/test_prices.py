@@ -5,6 +5,7 @@ import pytest
 from kaa.core.messages import AssistantMessage, Cost, Message, Usage, UserMessage
 from kaa.core.prices import price, quote
 from kaa.core.provider import Model, ModelRates, RatesAbove, Request
+from tests.support.tables import each
 
 _TIERED = ModelRates(
     input=2,
@@ -18,7 +19,7 @@ _TIERED = ModelRates(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("usage", "dollars"),
     [
         (Usage(input=200_000, output=1_000), 0.4 + 0.01),

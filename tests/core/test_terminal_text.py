@@ -1,13 +1,13 @@
 """Terminal output as plain text."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.core.terminal_text import plain_text
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("output", "plain"),
     [
         ("plain\n\ttext ", "plain\n\ttext "),

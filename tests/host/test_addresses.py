@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.host.addresses import AddressKind, kind_of
+from tests.support.tables import each
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "172.32.0.1", "100.128.0.1", "2606:4700:4700::1111"])
@@ -12,7 +13,7 @@ def test_the_internet_is_public(address: str) -> None:
     assert kind_of(address) is AddressKind.PUBLIC
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     [
         "10.0.0.1",
@@ -35,7 +36,7 @@ def test_the_users_own_networks_are_private(address: str) -> None:
     assert kind_of(address) is AddressKind.PRIVATE
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     # this machine
     [

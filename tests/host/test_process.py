@@ -9,6 +9,7 @@ from typing import IO
 import pytest
 
 from kaa.host.process import leave_out_current_directory, relative_variable
+from tests.support.tables import each
 
 _CRASH = """
 import ctypes, os, resource, sys
@@ -48,7 +49,7 @@ def test_a_relative_directory_of_pythons_is_refused(name: str) -> None:
     assert not leave_out_current_directory({name: "/lib"})
 
 
-@pytest.mark.parametrize("value", [":", ":/lib", "/lib:", "/lib::/other", "/lib:.", "./lib"])
+@each("value", [":", ":/lib", "/lib:", "/lib::/other", "/lib:.", "./lib"])
 def test_an_empty_or_relative_entry_of_the_path_is_found(value: str) -> None:
     assert relative_variable({"PYTHONPATH": value}) == "PYTHONPATH"
 

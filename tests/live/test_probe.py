@@ -14,6 +14,7 @@ from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.wire import Endpoint
 from tests.live import probe
 from tests.support.model_server import ModelServer, ScriptItem, Tokens, call, say
+from tests.support.tables import each
 
 _APIS = ("openai-completions", "anthropic-messages", "openai-responses", "google-generative-ai")
 
@@ -50,8 +51,8 @@ def test_what_a_good_model_answers_passes(api: str) -> None:
     assert usage.cache_read == 8000
 
 
-@pytest.mark.parametrize("api", _APIS)
-@pytest.mark.parametrize(
+@each("api", _APIS)
+@each(
     ("script", "question"),
     [
         ([say("I cannot.")], probe.text),

@@ -22,6 +22,7 @@ from kaa.llm.compat import Compat, ThinkingFormat, compat_for
 from kaa.llm.completions.request import completion_body, completion_request
 from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.wire import Endpoint
+from tests.support.tables import each
 
 _MODEL = Model("m", "p", "openai-completions", reasoning=True)
 _TOOL = ToolSchema("read", "Reads", {"type": "object"})
@@ -111,7 +112,7 @@ _TEMPLATE = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("compat", "level", "levels", "added"),
     [
         ({"thinkingFormat": "together"}, "off", {}, {"reasoning": {"enabled": False}}),
@@ -152,8 +153,8 @@ def test_reasoning_is_switched_in_the_dialect_of_the_server(
     assert _added(compat, thinking=level, levels=levels) == added
 
 
-@pytest.mark.parametrize("dialect", get_args(ThinkingFormat))
-@pytest.mark.parametrize("level", get_args(ThinkingLevel))
+@each("dialect", get_args(ThinkingFormat))
+@each("level", get_args(ThinkingLevel))
 def test_models_that_do_not_reason_are_sent_nothing_of_it(dialect: str, level: ThinkingLevel) -> None:
     plain = msgspec.structs.replace(_MODEL, reasoning=False)
     endpoint = Endpoint("http://h/v1", compat=msgspec.convert({"thinkingFormat": dialect}, Compat))
@@ -161,7 +162,7 @@ def test_models_that_do_not_reason_are_sent_nothing_of_it(dialect: str, level: T
     assert set(completion_body(Request(plain, "", [UserMessage("q")], thinking=level), endpoint)) == _PLAIN
 
 
-@pytest.mark.parametrize(
+@each(
     ("compat", "names"),
     [
         ({}, set()),
@@ -200,7 +201,7 @@ def test_anthropic_streams_the_arguments_of_calls_early_and_imitators_are_not_as
     assert "eager_input_streaming" not in tool("https://api.minimax.io/anthropic")
 
 
-@pytest.mark.parametrize(
+@each(
     ("base_url", "flag", "value"),
     [
         ("https://api.openai.com/v1", "max_tokens_field", "max_completion_tokens"),
@@ -220,7 +221,7 @@ def test_vendors_are_known_by_their_host(base_url: str, flag: str, value: Json) 
     assert getattr(compat_for(base_url), flag) == value
 
 
-@pytest.mark.parametrize("provider", sorted(BUILTINS))
+@each("provider", sorted(BUILTINS))
 def test_every_flag_of_the_catalogue_can_be_read(provider: str) -> None:
     assert provider in provider_names()
     for known in known_models(provider):

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.llm.jsonc import JsoncError, decode, to_json
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "value"),
     [
         ('{"a": 1} // end', {"a": 1}),
@@ -31,14 +32,14 @@ def test_comments_and_trailing_commas_are_accepted(text: str, value: Any) -> Non
     assert decode(text) == value
 
 
-@pytest.mark.parametrize("inner", ["// no", "/* no */", ",]", ',}"', '\\"//', "\\", "a\\\\", "/*"])
+@each("inner", ["// no", "/* no */", ",]", ',}"', '\\"//', "\\", "a\\\\", "/*"])
 def test_strings_are_left_alone(inner: str) -> None:
     text = json.dumps({"k": inner, "l": [inner]}, indent=1)
 
     assert to_json(text) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line", "column"),
     [
         ('{"a": 1\n "b": 2}', 2, 2),

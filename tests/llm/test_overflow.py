@@ -2,18 +2,17 @@
 
 import json
 
-import pytest
-
 from kaa.core.errors import ContextOverflowError
 from kaa.llm.http.transport import Headers
 from kaa.llm.overflow import named_window
 from kaa.llm.server_errors import failure_of_event, failure_of_response
 from kaa.llm.wire import Peer
+from tests.support.tables import each
 
 PEER = Peer("p", "m", "127.0.0.1")
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "window"),
     [
         ("This model's maximum context length is 8192 tokens. However, you requested 9000 tokens", 8192),

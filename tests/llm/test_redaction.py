@@ -8,12 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kaa.llm.redaction import MARKER, Redactor
+from tests.support.tables import each
 
 _KEY = "sk-" + "proj-" + "aB3" * 12
 _PEM_BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
 
 
-@pytest.mark.parametrize(
+@each(
     "secret",
     [
         "sk-ant-api03-" + "x7" * 20,
@@ -45,8 +46,8 @@ def test_only_the_password_of_a_url_is_removed() -> None:
     assert Redactor().redact("git clone https://me:hunter2@host/x.git") == f"git clone https://me:{MARKER}@host/x.git"
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", "\\\\n"])
-@pytest.mark.parametrize("complete", [True, False])
+@each("line_end", ["\n", "\r\n", "\\n", "\\\\n"])
+@each("complete", [True, False])
 def test_a_private_key_is_removed_whole(line_end: str, complete: bool) -> None:
     kind = "RSA PRIVATE" + " KEY"
     lines = [f"-----BEGIN {kind}-----", _PEM_BODY, _PEM_BODY[:20] + "=="]
@@ -57,7 +58,7 @@ def test_a_private_key_is_removed_whole(line_end: str, complete: bool) -> None:
     assert redacted == f"before <{MARKER}> after"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "class='sk-estimator-doc-link-wrapper-of-something'",
@@ -137,7 +138,7 @@ _LONG = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
 _AWS_SECRET = "wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYa1b2c3d4e5"
 
 
-@pytest.mark.parametrize(
+@each(
     "key",
     [
         *(f"gsk_{_LONG}", f"xai-{_LONG}", f"csk-{_LONG}", f"vck_{_LONG}", f"fw_{_LONG}", f"nvapi-{_LONG}"),
@@ -155,7 +156,7 @@ def test_keys_of_the_providers_are_removed(key: str) -> None:
     assert Redactor().redact(f"it says {key}\n") == f"it says {MARKER}\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "secret"),
     [
         ("export DB_PASSWORD=hunter2", "hunter2"),
@@ -198,7 +199,7 @@ def test_both_halves_of_an_aws_key_are_removed() -> None:
     assert Redactor().redact(text) == f"{MARKER},{MARKER}\n"
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         "password = get_password()",

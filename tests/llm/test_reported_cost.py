@@ -1,12 +1,11 @@
 """What servers say that a reply cost."""
 
-import pytest
-
 from kaa.core.messages import Json
 from kaa.llm.reported_cost import ReportedCost
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("cost", "byok", "details", "total"),
     [
         (0.25, None, None, 0.25),

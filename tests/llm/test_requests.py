@@ -23,6 +23,7 @@ from kaa.llm.anthropic.request import messages_body, messages_request
 from kaa.llm.compat import Compat, compat_for
 from kaa.llm.completions.request import completion_body, completion_request
 from kaa.llm.wire import Endpoint
+from tests.support.tables import each
 
 _IMAGE = ImageContent("aGk=", "image/png")
 _SEES: tuple[Literal["text", "image"], ...] = ("text", "image")
@@ -133,7 +134,7 @@ def test_openai_compat_of_servers_with_wishes() -> None:
     assert messages[1]["name"] == "read"
 
 
-@pytest.mark.parametrize(
+@each(
     ("compat", "level", "expected"),
     [
         (Compat(), "off", {}),
@@ -279,7 +280,7 @@ def test_anthropic_marks_system_tools_and_the_last_two_user_turns() -> None:
     assert marked == [[False], [False], [True], [False], [False, True]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("model_id", "adaptive"),
     [
         ("claude-opus-4-6", True),

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from kaa.core.messages import Json
 from kaa.llm.server_errors import RpcDetails, rpc_details
+from tests.support.tables import each
 
 _RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.074824224s"}
 _REASON = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com"}
@@ -29,7 +30,7 @@ def test_a_quota_of_nothing_lasts() -> None:
     assert not rpc_details({"message": "Quota exceeded, limit: 05, model: gemini-3-pro", "details": [_RETRY]}).lasts
 
 
-@pytest.mark.parametrize("delay", ["", "soon", "-3s", "1e9s", 5, None, "9999999999s"])
+@each("delay", ["", "soon", "-3s", "1e9s", 5, None, "9999999999s"])
 def test_a_delay_that_is_none_is_not_waited_for(delay: Json) -> None:
     assert rpc_details({"details": [{"retryDelay": delay}]}).retry_after is None
 

@@ -20,6 +20,7 @@ from kaa.core.messages import Json
 from kaa.llm.http.transport import Headers
 from kaa.llm.server_errors import failure_of_event, failure_of_response
 from kaa.llm.wire import Peer
+from tests.support.tables import each
 
 _KEY = "k3y-that-must-stay-secret"
 _PEER = Peer("acme", "model-1", "api.acme.test", (_KEY,))
@@ -35,7 +36,7 @@ def _openai(message: str, **rest: Json) -> Json:
     return {"error": {"message": message, **rest}}
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "body", "kind"),
     [
         (401, _openai("Incorrect API key", code="invalid_api_key"), AuthError),
@@ -80,7 +81,7 @@ def test_each_answer_has_its_type(status: int, body: Json, kind: type[ProviderEr
     assert failure.transient == (kind in (RateLimitError, OverloadedError))
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "words"),
     [
         (_openai("the server's words"), "the server's words"),
@@ -99,7 +100,7 @@ def test_the_servers_own_words_are_kept(body: Json, words: str) -> None:
     assert words in str(_failure(500, body))
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "advice"),
     [
         (401, "Check the API key of provider 'acme'"),
@@ -146,12 +147,12 @@ def test_long_bodies_are_cut() -> None:
     assert len(str(_failure(500, b"x" * 100_000))) < 1000
 
 
-@pytest.mark.parametrize("body", [b"[" * 50_000, b"\xff\xfe\x00", b"{}", b"[]", b"null", b'{"error": {"error": {}}}'])
+@each("body", [b"[" * 50_000, b"\xff\xfe\x00", b"{}", b"[]", b"null", b'{"error": {"error": {}}}'])
 def test_any_body_is_survived(body: bytes) -> None:
     assert type(_failure(500, body)) is OverloadedError
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "seconds"),
     [
         ({"retry_after": "7"}, 7.0),

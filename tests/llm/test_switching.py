@@ -26,6 +26,7 @@ from kaa.core.messages import (
 )
 from kaa.core.provider import Request, ToolSchema
 from tests.support.model_wire import Wire
+from tests.support.tables import each
 from tests.support.vendor_judge import objections
 from tests.support.wire_formats import FORMATS, WireFormat
 
@@ -125,7 +126,7 @@ def test_a_model_takes_over_from_another_and_gives_back(one: Wire, other: Wire) 
     assert _objections(one, back) == []
 
 
-@pytest.mark.parametrize(("one", "other"), _PAIRS)
+@each(("one", "other"), _PAIRS)
 def test_a_model_takes_over_between_a_call_and_its_result(one: Wire, other: Wire) -> None:
     question, reply, first, second, *_ = _worked(one, 1)
 
@@ -133,7 +134,7 @@ def test_a_model_takes_over_between_a_call_and_its_result(one: Wire, other: Wire
     assert _objections(other, [question, reply, second]) == []  # of the first call nobody knows what became
 
 
-@pytest.mark.parametrize(("one", "other"), _PAIRS)
+@each(("one", "other"), _PAIRS)
 def test_what_a_model_thought_is_text_to_another_and_sealed_thought_to_itself(one: Wire, other: Wire) -> None:
     sealed = _reply(one, ThinkingContent("", _signature(one), redacted=True), TextContent("words"))
     history = [*_worked(one, 1)[:4], UserMessage("q", timestamp=2), sealed, UserMessage("and you?", timestamp=3)]
@@ -160,7 +161,7 @@ def test_models_that_see_nothing_are_told_so_wherever_an_image_was(wire: Wire) -
     assert "aGk=" not in str(body)
 
 
-@pytest.mark.parametrize(("one", "other"), _PAIRS)
+@each(("one", "other"), _PAIRS)
 def test_what_was_sent_stays_as_it_was_across_switches(one: Wire, other: Wire) -> None:
     """What a model was sent before a switch is, for its cache, the beginning of what it is sent after coming back."""
     asked = FORMATS[one]

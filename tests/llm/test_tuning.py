@@ -7,6 +7,7 @@ from kaa.core.provider import Model, Request, ThinkingLevel
 from kaa.llm.compat import Compat, compat_for
 from kaa.llm.tuning import CacheRetention, Tuning, in_environment
 from kaa.llm.wire import Endpoint
+from tests.support.tables import each
 
 _USUAL: dict[ThinkingLevel, int] = {"low": 2048, "high": 16_384, "xhigh": 32_768, "max": 32_768}
 _REQUEST = Request(Model("m", "p", "a"), "", [UserMessage("hi")], session_id="s" * 80)
@@ -71,7 +72,7 @@ def test_nothing_is_kept_of_what_is_asked_once() -> None:
     assert (endpoint.retention(_ONCE), endpoint.cache_key(_ONCE)) == ("none", "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("base_url", "model", "expected"),
     [
         ("https://api.anthropic.com", "claude-opus-5", True),

@@ -6,9 +6,10 @@ import pytest
 from kaa.llm.compat import Compat, compat_for
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint, peer_of
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("base", "url"),
     [
         ("https://host.test/v1", "https://host.test/v1/chat"),

@@ -20,6 +20,7 @@ from tests.support.loops import in_loop
 from tests.support.mcp_connection import MemoryConnection, Observed, ScriptedQuestions
 from tests.support.mcp_server import ScriptedServer, echo_tool
 from tests.support.patience import HANG_SECONDS
+from tests.support.tables import each
 
 _TEXTS = st.text(max_size=8) | st.sampled_from(["a", "\x1b[2J", "\u202e", "\ud800", "text", "image", "2025-11-25"])
 _LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS
@@ -193,7 +194,7 @@ async def test_what_a_font_may_not_show_is_removed_from_wordings_but_not_from_re
     assert (await client.call("echo", {})).parts == (TextPart(f"file with {unseen}"),)
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "read"),
     [
         (b'"a \\ud800 b"', "a \ufffd b"),

@@ -1,9 +1,8 @@
 """Structured content against the schema of its tool: mismatches are certain, and no schema makes the check long."""
 
-import pytest
-
 from kaa.core.messages import Json
 from kaa.mcp.structure import mismatch
+from tests.support.tables import each
 
 _PERSON: dict[str, Json] = {
     "type": "object",
@@ -18,7 +17,7 @@ _PERSON: dict[str, Json] = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "problem"),
     [
         ({"name": "Ann", "age": 30.0, "tags": ["a"], "boss": {"name": "Bea", "age": None}}, ""),
@@ -40,7 +39,7 @@ def test_the_first_mismatch_is_named_with_its_place(value: Json, problem: str) -
     assert mismatch(value, _PERSON) == problem
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "schema", "problem"),
     [
         (1, {"anyOf": [{"type": "string"}, {"type": "number"}]}, ""),

@@ -1,11 +1,10 @@
-import pytest
-
 from kaa.session.headline import headline
+from tests.support.tables import each
 
 PASTE = "\n".join(f"  File 'x.py', line {number}" for number in range(240))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("fix the parser", "fix the parser"),

@@ -17,9 +17,10 @@ from kaa.session.naming import (
     session_id_in,
     unix_milliseconds,
 )
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("cwd", "name"),
     [
         ("/a/b/proj", "--a-b-proj--"),
@@ -97,6 +98,6 @@ def test_ids_of_the_users(text: str) -> None:
     assert is_session_id(text)
 
 
-@pytest.mark.parametrize("text", ["", "-a", "a-", ".", "..", "a/b", "a b", "ä", "a\n", "x" * 129])
+@each("text", ["", "-a", "a-", ".", "..", "a/b", "a b", "ä", "a\n", "x" * 129])
 def test_what_no_file_or_flag_should_be_called_is_no_id(text: str) -> None:
     assert not is_session_id(text)

@@ -2,11 +2,12 @@ import pytest
 
 from kaa.tui.capabilities import Capabilities, questions
 from kaa.tui.events import TerminalReply
+from tests.support.tables import each
 
 _XTERM = {"TERM": "xterm-256color", "LANG": "en_US.UTF-8"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("environment", "colors"),
     [
         ({"TERM": "dumb", "COLORTERM": "truecolor"}, "none"),
@@ -30,7 +31,7 @@ def test_colors_by_the_environment(environment: dict[str, str], colors: str) -> 
     assert Capabilities(environment).colors == colors
 
 
-@pytest.mark.parametrize(
+@each(
     ("environment", "program", "multiplexer"),
     [
         ({"TERM": "xterm-ghostty"}, "ghostty", ""),
@@ -53,7 +54,7 @@ def test_which_terminal_it_is(environment: dict[str, str], program: str, multipl
     assert (capabilities.program, capabilities.multiplexer) == (program, multiplexer)
 
 
-@pytest.mark.parametrize(
+@each(
     ("environment", "unicode"),
     [
         ({"LANG": "en_US.UTF-8"}, True),
@@ -104,7 +105,7 @@ def test_answers_correct_the_guesses() -> None:
     assert capabilities.cell_pixels == (9, 18)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "program"),
     [
         ("kitty(0.35.2)", "kitty"),

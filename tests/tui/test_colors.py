@@ -1,14 +1,14 @@
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kaa.tui.colors import Color, Depth, Rgb, background, contrast, foreground, luminance, parse_hex, rgb_of
+from tests.support.tables import each
 
 CHANNELS = st.integers(0, 255)
 COLORS = st.builds(Rgb, CHANNELS, CHANNELS, CHANNELS)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "color"),
     [
         ("#0a0B0c", Rgb(10, 11, 12)),
@@ -24,7 +24,7 @@ def test_hexadecimal_colours(text: str, color: Rgb | None) -> None:
     assert parse_hex(text) == color
 
 
-@pytest.mark.parametrize(
+@each(
     ("index", "color"),
     [
         (9, Rgb(255, 0, 0)),
@@ -47,7 +47,7 @@ def test_contrast_of_black_and_white_is_the_highest() -> None:
     assert 4.4 < contrast(parse_hex("#777777") or Rgb(0, 0, 0), Rgb(255, 255, 255)) < 4.5
 
 
-@pytest.mark.parametrize(
+@each(
     ("color", "depth", "text", "fill"),
     [
         (Rgb(255, 135, 0), "truecolor", "38;2;255;135;0", "48;2;255;135;0"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kaa.tui.decoder import InputDecoder
 from kaa.tui.events import Event, Focus, Key, Mouse, Paste, TerminalReply
+from tests.support.tables import each
 
 
 def decode(data: bytes) -> list[Event]:
@@ -186,7 +187,7 @@ _MODIFY_OTHER_KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "name"), [*_LEGACY, *_XTERM, *_OTHERS, *_KITTY, *_MODIFY_OTHER_KEYS])
+@each(("sent", "name"), [*_LEGACY, *_XTERM, *_OTHERS, *_KITTY, *_MODIFY_OTHER_KEYS])
 def test_a_key_has_one_name_whatever_the_terminal_sends_for_it(sent: bytes, name: str) -> None:
     (key,) = decode(sent)
 
@@ -194,7 +195,7 @@ def test_a_key_has_one_name_whatever_the_terminal_sends_for_it(sent: bytes, name
     assert (key.id, key.action) == (name, "press")
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "text"),
     [
         (b"a", "a"),
@@ -237,7 +238,7 @@ def test_repeats_and_releases_are_told_apart(sent: bytes, expected: Key) -> None
     assert decode(sent) == [expected]
 
 
-@pytest.mark.parametrize(
+@each(
     "sent",
     [
         b"\x1b[57441;2u",  # shift itself
@@ -281,7 +282,7 @@ def test_what_nobody_needs_is_swallowed_whole(sent: bytes) -> None:
     assert decoder.feed(b"x") == [Key("x", "x")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "expected"),
     [
         (b"\x1b[I", Focus(gained=True)),
@@ -378,7 +379,7 @@ def test_pasted_text_has_line_feeds_and_no_control_characters() -> None:
     assert decode(b"\x1b[200~\x1b[201~") == [Paste("")]
 
 
-@pytest.mark.parametrize("cut", range(1, 40))
+@each("cut", range(1, 40))
 def test_what_follows_an_end_marker_within_a_paste_is_not_typed(cut: int) -> None:
     decoder = InputDecoder()
     hostile = b"\x1b[200~fine\x1b[201~!rm -rf ~\r\x1b[200~x\x1b[201~"

@@ -1,8 +1,8 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.tui.fuzzy import FuzzyIndex, rank
+from tests.support.tables import each
 
 _PATHS = [
     "src/kaa/tui/components/editor.py",
@@ -29,7 +29,7 @@ def _matches(query: str, path: str) -> bool:
     return all(_has_in_order(word, f"/{path}") for word in query.lower().split())
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "best"),
     [
         ("editor", "src/kaa/tui/components/editor.py"),
@@ -89,7 +89,7 @@ def test_names_with_line_feeds_are_found() -> None:
     assert index.search("plain") == ["a/plain.txt"]
 
 
-@pytest.mark.parametrize("query", ["x", "a.b", "[", "\\", "*", "("])
+@each("query", ["x", "a.b", "[", "\\", "*", "("])
 def test_an_empty_index_and_special_characters(query: str) -> None:
     assert FuzzyIndex([]).search(query) == []
     assert FuzzyIndex(["dir/[odd](name)*\\x"]).search(query) in ([], ["dir/[odd](name)*\\x"])

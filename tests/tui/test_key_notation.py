@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.tui.key_notation import KeyNotationError, needs_extended_keys, parse_key, show_key
+from tests.support.tables import each
 
 KEYS = [
     ("a", "a", "a"),
@@ -24,13 +25,13 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "key", "shown"), KEYS)
+@each(("text", "key", "shown"), KEYS)
 def test_keys_are_read_and_shown(text: str, key: str, shown: str) -> None:
     assert parse_key(text) == key
     assert show_key(key) == shown
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reason"),
     [
         ("", "empty"),
@@ -59,7 +60,7 @@ def test_any_text_is_a_key_or_an_error(text: str) -> None:
     assert show_key(key)
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "needed"),
     [
         ("ctrl+p", False),

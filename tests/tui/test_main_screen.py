@@ -9,6 +9,7 @@ from kaa.tui.document import Document
 from kaa.tui.main_screen import MainScreen
 from kaa.tui.width import fit, plain
 from tests.support.screen import Screen
+from tests.support.tables import each
 from tests.tui.blocks import Dock, LinesBlock
 
 
@@ -410,9 +411,9 @@ def test_a_picture_that_scrolls_is_not_sent_again() -> None:
 # Other heights
 
 
-@pytest.mark.parametrize("pulls_back", [True, False])
-@pytest.mark.parametrize("answers", [True, False])
-@pytest.mark.parametrize("lines", [2, 50])
+@each("pulls_back", [True, False])
+@each("answers", [True, False])
+@each("lines", [2, 50])
 def test_another_height_loses_and_doubles_nothing(pulls_back: bool, answers: bool, lines: int) -> None:
     session = Session(rows=30, before=40, pulls_back=pulls_back, dock=("top", "> ", "footer"), cursor=(1, 2))
     for number in range(lines):

@@ -1,10 +1,10 @@
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.tui.sanitize import one_line, sanitize, squeezed
+from tests.support.tables import each
 
 # Tried by people: title, link, clipboard, window report, key definition, 8-bit forms, status queries, charset, reset.
 _SEQUENCES = (
@@ -65,7 +65,7 @@ def test_what_is_clean_stays_as_it_is(text: str) -> None:
     assert sanitize(clean) == clean
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "👩‍💻 ❤️ ❤️‍🔥 👨‍👩‍👧‍👦 🏳️‍🌈 1️⃣ #️⃣",
@@ -80,7 +80,7 @@ def test_scripts_and_emoji_keep_their_joiners(text: str) -> None:
     assert sanitize(text) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown"),
     [
         ("a\r\nb\rc", "a\nb\\x0dc"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kaa.tui.colors import Depth
 from kaa.tui.theme_file import TOKENS, ThemeError, parse
+from tests.support.tables import each
 
 Json = dict[str, Any]
 
@@ -102,7 +103,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     assert "colors.muted goes in a circle (through ping -> pong)" in message
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", "[" * 100_000, '{"colors": 3, "vars": []}'])
+@each("text", ["", "{", "[]", "3", "[" * 100_000, '{"colors": 3, "vars": []}'])
 def test_what_is_no_theme_is_said_to_be_none(text: str) -> None:
     with pytest.raises(ThemeError, match=r"^broken\.json is not a theme:"):
         parse(text, "broken.json", "256")

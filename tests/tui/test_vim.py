@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +7,7 @@ from kaa.tui.events import Key, Paste
 from kaa.tui.vim import Vim
 from kaa.tui.width import plain
 from tests.support.keyboard import keyboard_context, press, type_text
+from tests.support.tables import each
 
 _ESC = "\x1b"
 _MARK = "|"
@@ -158,7 +158,7 @@ _CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("before", "keys", "after"), _MOTIONS + _CHANGES)
+@each(("before", "keys", "after"), _MOTIONS + _CHANGES)
 def test_keys_do_as_in_vi(before: str, keys: str, after: str) -> None:
     editor, vim = _vim(before)
 

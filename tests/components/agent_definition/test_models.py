@@ -5,9 +5,10 @@ import pytest
 from kaa.components.agent_definition import AgentModel, Permission
 from kaa.components.agent_definition.models import model_choice
 from kaa.components.agent_definition.permissions import narrower
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "choice"),
     [
         ("", AgentModel()),

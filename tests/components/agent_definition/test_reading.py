@@ -10,6 +10,7 @@ from kaa.components.agent_definition import AgentDefinition, AgentModel
 from kaa.components.agent_definition.reading import MAX_BYTES, agent_in, opencode_agents
 from kaa.components.skill import Unusable
 from kaa.components.tool_names import ToolDialect, ToolPattern
+from tests.support.tables import each
 
 DIALECTS: tuple[ToolDialect, ...] = get_args(ToolDialect)
 
@@ -144,7 +145,7 @@ class TestRulesOfOpencode:
         assert definition.tools is None
         assert definition.excluded_tools == ("mcp__my-mcp*", "write")
 
-    @pytest.mark.parametrize("action", ["Deny", "", "no", 7, None, ["allow"]])
+    @each("action", ["Deny", "", "no", 7, None, ["allow"]])
     def test_an_unknown_action_is_a_denial(self, action: object) -> None:
         definition = of_opencode(permission={"bash": action})
 

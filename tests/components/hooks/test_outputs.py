@@ -6,6 +6,7 @@ import pytest
 
 from kaa.components.hooks import HookDefinition, HookDialect, HookEvent
 from kaa.components.hooks.outputs import MAX_TEXT, Ended, HookOutcome, answer_of, merged, outcome_of
+from tests.support.tables import each
 
 
 def hook(event: HookEvent, dialect: HookDialect = "claude", *, blocks: bool = False) -> HookDefinition:
@@ -18,7 +19,7 @@ def said(
     return outcome_of(hook(event, dialect), Ended(code, json.dumps(output)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "decision"),
     [
         ("PreToolUse", "deny"),
@@ -151,8 +152,8 @@ def test_the_answer_may_follow_a_line_that_announces_it() -> None:
     assert two.problems == ("printed invalid JSON, which is not used",)
 
 
-@pytest.mark.parametrize("output", ["{", '{"decision": ', "{" * 100_000, '{"a":' * 100_000])
-@pytest.mark.parametrize("code", [0, 1])
+@each("output", ["{", '{"decision": ', "{" * 100_000, '{"a":' * 100_000])
+@each("code", [0, 1])
 def test_a_guard_that_prints_invalid_json_denies(output: str, code: int) -> None:
     outcome = outcome_of(hook("PreToolUse"), Ended(code, output))
 

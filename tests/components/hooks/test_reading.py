@@ -9,6 +9,7 @@ from kaa.components.hooks import HookDefinition, HookDialect, HookFile
 from kaa.components.hooks.files import HookFileError, hook_file, hooks_part
 from kaa.components.hooks.matching import fulfils, matches
 from kaa.components.hooks.reading import MAX_HOOKS, hooks_in
+from tests.support.tables import each
 
 
 def read(part: object, dialect: HookDialect = "claude") -> HookFile:
@@ -42,7 +43,7 @@ def test_events_of_gemini_have_a_twin() -> None:
     assert read({"BeforeModel": []}, "gemini").notes == ("kaa has no event 'BeforeModel': its hooks do not run",)
 
 
-@pytest.mark.parametrize(
+@each(
     "part",
     [
         None,
@@ -141,7 +142,7 @@ class TestFiles:
 
 
 class TestMatchers:
-    @pytest.mark.parametrize(
+    @each(
         ("matcher", "name", "expected"),
         [
             ("", "Bash", True),
@@ -167,7 +168,7 @@ class TestMatchers:
         assert matches(one("BeforeTool", "write", "gemini"), ["write_file"])
         assert not matches(one("SessionStart", "start", "gemini"), ["startup"])
 
-    @pytest.mark.parametrize(
+    @each(
         ("rule", "command", "expected"),
         [
             ("Bash(git *)", "git push", True),

@@ -6,12 +6,13 @@ import pytest
 
 from kaa.components.hooks import HookDialect
 from kaa.components.hooks.tools import foreign_calls, own_arguments, response_of
+from tests.support.tables import each
 
 _EDITS = {"path": "a.py", "edits": [{"oldText": "1", "newText": "2"}, {"oldText": "3", "newText": "4"}]}
 
 
-@pytest.mark.parametrize("dialect", ["claude", "codex", "gemini"])
-@pytest.mark.parametrize(
+@each("dialect", ["claude", "codex", "gemini"])
+@each(
     ("name", "arguments"),
     [
         ("bash", {"command": "ls", "timeout": 5}),

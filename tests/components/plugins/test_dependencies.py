@@ -1,13 +1,12 @@
 """Which plugins a plugin needs, and which versions of them will do."""
 
-import pytest
-
 from kaa.components.plugins.dependencies import Dependency, dependencies_in, fits
 from kaa.components.plugins.versions import range_in, version_in
 from kaa.core.messages import Json
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "expected"),
     [
         ("base", Dependency("base")),
@@ -22,7 +21,7 @@ def test_entries_have_three_forms(written: Json, expected: Dependency) -> None:
     assert dependencies_in([written]) == ((expected,), [])
 
 
-@pytest.mark.parametrize(
+@each(
     "written",
     [
         "",
@@ -51,7 +50,7 @@ def test_a_thousand_dependencies_are_not_all_read() -> None:
     assert notes == ["only the first 50 of `dependencies` are used"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("wanted", "good", "bad"),
     [
         ("^1.2", "1.2.0 1.9.3", "1.1.9 2.0.0 2.0.0-beta 1.3.0-beta"),
@@ -76,7 +75,7 @@ def test_ranges_are_those_of_npm(wanted: str, good: str, bad: str) -> None:
     assert [version for version in bad.split() if fits(version, wanted)] == []
 
 
-@pytest.mark.parametrize("text", ["one", "^", ">=", "1.2.3.4", "1..2", "a || 1", "01.2.3", "1" * 300, "9" * 40])
+@each("text", ["one", "^", ">=", "1.2.3.4", "1..2", "a || 1", "01.2.3", "1" * 300, "9" * 40])
 def test_what_is_no_range_is_none(text: str) -> None:
     assert range_in(text) is None
 

@@ -18,6 +18,7 @@ from kaa.components.plugins.marketplace import (
     Url,
     marketplace_in,
 )
+from tests.support.tables import each
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 VALUES = st.recursive(
@@ -40,7 +41,7 @@ def source(value: object, **fields: object) -> object:
     return found.entries["a"].source if "a" in found.entries else found.notes[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "expected"),
     [
         ("./plugins/a", Relative("plugins/a")),
@@ -65,7 +66,7 @@ def test_sources(written: object, expected: object) -> None:
     assert source(written) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "written",
     [
         None,
@@ -139,7 +140,7 @@ def test_renames_are_followed_and_may_go_round() -> None:
     assert market({"name": "c", "source": "./c"}, renames=renames).renames == {"a": "c", "b": "c"}
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"name": "a"}', b'{"name": "../a", "plugins": []}', b"[" * 9_999])
+@each("data", [b"", b"[]", b"{", b'{"name": "a"}', b'{"name": "../a", "plugins": []}', b"[" * 9_999])
 def test_what_is_no_marketplace(data: bytes) -> None:
     with pytest.raises(InvalidMarketplaceError):
         marketplace_in(data)

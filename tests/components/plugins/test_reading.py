@@ -21,6 +21,7 @@ from kaa.components.plugins.marketplace import marketplace_in
 from kaa.components.plugins.reading import plugin_in
 from kaa.components.skill import Unusable
 from tests.support.plugin_files import Files
+from tests.support.tables import each
 
 CLAUDE = ".claude-plugin/plugin.json"
 MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
@@ -334,7 +335,7 @@ def test_links_out_of_the_plugin_are_named_and_left_out(tmp_path: Path) -> None:
     assert PluginDirectory(root).read("../outside/evil/SKILL.md") is None
 
 
-@pytest.mark.parametrize("manifest", [b"", b"[]", b"{", b"\xff", b"[" * 9_999, b" " * 2_000_000])
+@each("manifest", [b"", b"[]", b"{", b"\xff", b"[" * 9_999, b" " * 2_000_000])
 def test_a_broken_manifest(manifest: bytes) -> None:
     assert isinstance(plugin_in(Files({CLAUDE: manifest}), "a"), Unusable)
 

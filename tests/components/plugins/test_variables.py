@@ -1,9 +1,8 @@
 """Placeholders of plugins."""
 
-import pytest
-
 from kaa.components.plugins.manifest import PluginDialect, UserOption
 from kaa.components.plugins.variables import PluginFolders, environment_for, expanded, values_for
+from tests.support.tables import each
 
 FOLDERS = PluginFolders("/root", "/data", "/project")
 OPTIONS = (
@@ -13,7 +12,7 @@ OPTIONS = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("dialect", "text", "expected"),
     [
         ("claude", "${CLAUDE_PLUGIN_ROOT}/a ${CLAUDE_PLUGIN_DATA} ${CLAUDE_PROJECT_DIR}", "/root/a /data /project"),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kaa.components.templates import Dialect
 from kaa.components.templates.placeholders import split_arguments
+from tests.support.tables import each
 
 PI: tuple[tuple[str, list[str]], ...] = (
     ("", []),
@@ -46,7 +47,7 @@ SHELL = (
 )
 
 
-@pytest.mark.parametrize(("text", "arguments"), PI)
+@each(("text", "arguments"), PI)
 def test_pi(text: str, arguments: list[str]) -> None:
     assert split_arguments(text, "pi") == arguments
 
@@ -56,7 +57,7 @@ def test_opencode(text: str, arguments: list[str]) -> None:
     assert split_arguments(text, "opencode") == arguments
 
 
-@pytest.mark.parametrize(("text", "arguments"), SHELL)
+@each(("text", "arguments"), SHELL)
 def test_claude_and_codex_split_as_a_shell(text: str, arguments: list[str]) -> None:
     assert split_arguments(text, "claude") == split_arguments(text, "codex") == arguments
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kaa.components.templates import Dialect
 from kaa.components.templates.embedded import EmbeddedCommand, File, LiteralText, Piece, pieces_of
 from kaa.components.templates.expansion import expand
+from tests.support.tables import each
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
@@ -106,7 +107,7 @@ def expanded(body: str, arguments: str, dialect: Dialect) -> tuple[Piece, ...]:
     )
 
 
-@pytest.mark.parametrize(("dialect", "body", "arguments", "text"), CASES)
+@each(("dialect", "body", "arguments", "text"), CASES)
 def test_arguments(dialect: Dialect, body: str, arguments: str, text: str) -> None:
     assert expanded(body, arguments, dialect) == ((LiteralText(text),) if text else ())
 
@@ -155,7 +156,7 @@ def test_examples_in_blocks_of_code_are_no_commands_of_claude() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "[[ $0 -eq 5 ]] && echo yes",

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kaa.components.templates.expansion import ShellCommand, UnsafeValueError
+from tests.support.tables import each
 
 HOSTILE = st.text(st.sampled_from("ab '\"\\$`!#&|;<>(){}[]*?~\n\t-=%^é"), min_size=1, max_size=12)
 # Arguments of a command, with V in place of a value, and what it then gets, in Python's format.
@@ -48,7 +49,7 @@ def test_commands_get_values_as_they_are(values: list[str]) -> None:
     assert done.stdout.decode().split("\0")[:-1] == [expected.format(value) for _, expected, value in cases]
 
 
-@pytest.mark.parametrize(
+@each(
     "place",
     [
         "echo $(cat V)",

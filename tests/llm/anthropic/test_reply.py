@@ -25,6 +25,7 @@ from kaa.core.provider import (
 from kaa.llm.anthropic.reply import MessageParser
 from kaa.llm.http.sse import SseEvent
 from kaa.llm.wire import Peer
+from tests.support.tables import each
 
 _PEER = Peer("anthropic", "claude", "api.anthropic.com")
 
@@ -152,7 +153,7 @@ def test_unknown_events_blocks_and_deltas_are_ignored() -> None:
     assert events == [TextChunk(1, "a"), BlockEnd(1), StreamDone("stop")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "understood"),
     [
         ("end_turn", "stop"),

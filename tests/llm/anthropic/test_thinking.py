@@ -15,6 +15,7 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel
 from kaa.llm.anthropic.request import messages_body
 from kaa.llm.wire import Endpoint
+from tests.support.tables import each
 
 _BUDGETED = Model("claude-opus-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=64_000)
 _ADAPTIVE = Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True, max_tokens=64_000)
@@ -47,7 +48,7 @@ _HIDDEN = ThinkingContent("", "sealed", redacted=True)
 _OTHER = Model("gpt-5.2", "openai", "openai-responses", reasoning=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("history", "expected"),
     [
         pytest.param([UserMessage("q"), *_call("a", _OTHER, _THOUGHT)], "disabled", id="another model began the turn"),

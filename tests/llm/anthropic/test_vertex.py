@@ -3,7 +3,6 @@
 import json
 
 import httpx2
-import pytest
 
 from kaa.core.messages import UserMessage
 from kaa.core.provider import Model, Request
@@ -11,6 +10,7 @@ from kaa.llm.anthropic.request import messages_request
 from kaa.llm.models.keys import filled
 from kaa.llm.models.provider_table import BUILTINS
 from kaa.llm.wire import Endpoint
+from tests.support.tables import each
 
 _STREAM = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 
@@ -36,8 +36,8 @@ def _as_the_sdk_asks(location: str, model: str) -> httpx2.Request:
     return seen[0]
 
 
-@pytest.mark.parametrize("location", ["global", "us", "eu", "us-east5"])
-@pytest.mark.parametrize("model", ["claude-opus-4-5@20251101", "claude-sonnet-4-6"])
+@each("location", ["global", "us", "eu", "us-east5"])
+@each("model", ["claude-opus-4-5@20251101", "claude-sonnet-4-6"])
 def test_address_and_body_are_those_of_the_sdk(location: str, model: str) -> None:
     (family,) = BUILTINS["google-vertex"].families
     base_url = filled(family.base_url, {"GOOGLE_CLOUD_PROJECT": "my-project", "GOOGLE_CLOUD_LOCATION": location})

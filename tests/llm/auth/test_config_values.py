@@ -13,9 +13,10 @@ from kaa.llm.auth import key_commands
 from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError
 from kaa.workspace.places import Places
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         ("plain", "plain"),

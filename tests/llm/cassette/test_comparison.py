@@ -8,6 +8,7 @@ import pytest
 from kaa.core.messages import Json
 from kaa.llm.cassette._format import RecordedRequest
 from kaa.llm.cassette._replay import difference
+from tests.support.tables import each
 
 _OPENAI: Json = {
     "model": "m",
@@ -98,7 +99,7 @@ def test_the_same_request_does_not_differ(wire: str) -> None:
     assert _difference(wire, lambda body: None) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("wire", "change", "place"),
     [
         ("openai", _set("model", to="n"), "model"),
@@ -121,7 +122,7 @@ def test_another_question_is_a_difference(wire: str, change: Callable[[Json], ob
     assert found.startswith(f"{place}:\n")
 
 
-@pytest.mark.parametrize(
+@each(
     ("wire", "change"),
     [
         ("openai", _set("messages", 0, "content", to="You are boa.")),

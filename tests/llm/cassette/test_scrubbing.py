@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from kaa.llm.cassette._edits import rewrite_json, rewrite_text
 from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber
 from kaa.llm.http.transport import HttpRequest
+from tests.support.tables import each
 
 _THEN = {"cwd": "/tmp/demo-1", "home": "/tmp", "date": "2026-11-20"}
 _NOW = {"cwd": '/work/"my" dir', "home": "/root", "date": "2027-01-02"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "stored"),
     [
         ("in /tmp/demo-1/a.py", "in {{cwd}}/a.py"),

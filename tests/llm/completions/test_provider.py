@@ -14,6 +14,7 @@ from kaa.llm.completions.provider import OpenAICompletions
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.wire import Endpoint
 from tests.support.model_server import ModelServer, Refusal, ScriptItem, say
+from tests.support.tables import each
 
 _MODEL = Model("m", "p", "openai-completions", reasoning=True)
 _THOUGHT = ThinkingContent("hm", "reasoning")
@@ -46,7 +47,7 @@ def _asked(script: Sequence[ScriptItem], times: int = 1) -> list[dict[str, Json]
         return [request.json for request in server.requests]
 
 
-@pytest.mark.parametrize(
+@each(
     ("complaint", "seen"),
     [
         pytest.param(

@@ -26,6 +26,7 @@ from kaa.core.provider import (
 from kaa.llm.completions.reply import CompletionParser
 from kaa.llm.http.sse import SseEvent
 from kaa.llm.wire import Peer
+from tests.support.tables import each
 
 _PEER = Peer("local", "model-1", "localhost:8000", ("very-secret-key",))
 
@@ -152,7 +153,7 @@ def test_fragments_of_parallel_calls_may_interleave() -> None:
     assert _seen_calls(events) == [("a", "read", '{"p":1}'), ("b", "bash", "{}")]
 
 
-@pytest.mark.parametrize(
+@each(
     "chunks",
     [
         pytest.param([_calls(_whole_call("a", "{}"), _whole_call("b", "{}"))], id="no index, no id, one delta"),
@@ -199,8 +200,8 @@ def test_whole_calls_that_share_an_index_are_told_apart_by_their_ids(index: int 
     assert _seen_calls(events) == [("a", "read", '{"p":1}'), ("b", "read", '{"p":2}')]
 
 
-@pytest.mark.parametrize("ids", [("a", "a"), ("a", None), ("a", "b")])
-@pytest.mark.parametrize("index", [0, None])
+@each("ids", [("a", "a"), ("a", None), ("a", "b")])
+@each("index", [0, None])
 def test_a_name_repeated_with_each_fragment_is_one_call(index: int | None, ids: tuple[str, str | None]) -> None:
     events = _reply(
         _calls(_whole_call("bash", '{"x"', index=index, id=ids[0])),
@@ -318,7 +319,7 @@ def test_a_line_that_cannot_be_read_is_quoted(line: bytes) -> None:
     assert len(str(e.value)) < 600
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "kind"),
     [
         ({"error": {"message": "slow down", "type": "rate_limit_error"}}, RateLimitError),

@@ -3,11 +3,12 @@ import pytest
 from kaa.core.provider import Model
 from kaa.llm.gemini.request import stream_url
 from kaa.llm.wire import Endpoint
+from tests.support.tables import each
 
 _AT_VERTEX = "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4"
 
 
-@pytest.mark.parametrize(
+@each(
     ("base_url", "model_id", "url"),
     [
         (

@@ -29,6 +29,7 @@ from kaa.core.reply import ReplyBuilder
 from kaa.llm.gemini.reply import GeminiParser
 from kaa.llm.http.sse import SseDecoder, SseEvent
 from kaa.llm.wire import Peer
+from tests.support.tables import each
 
 _PEER = Peer("google", "gemini-3-pro", "generativelanguage.googleapis.com", ("k3y-that-must-stay-secret",))
 
@@ -184,7 +185,7 @@ def test_what_is_no_answer_of_the_model_is_passed_over() -> None:
     assert _message(_reply(other, strange, empty, _chunk(_text("yes"), finish="STOP"))).text == "yes"
 
 
-@pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "IMAGE_SAFETY"])
+@each("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "IMAGE_SAFETY"])
 def test_a_withheld_answer_is_no_reply_and_not_asked_for_again(reason: str) -> None:
     message = _fails(BadRequestError, _chunk(_text("I")), _chunk(finish=reason))
 
@@ -240,9 +241,7 @@ def test_errors_within_a_stream(error: Json, kind: type[ProviderError]) -> None:
     _fails(kind, _chunk(_text("half")), {"error": error})
 
 
-@pytest.mark.parametrize(
-    "data", [b"{", b'{"candidates": 1}', b"hello", b"\xff", b"[" * 100_000, b'[{"candidates": 2}]']
-)
+@each("data", [b"{", b'{"candidates": 1}', b"hello", b"\xff", b"[" * 100_000, b'[{"candidates": 2}]'])
 def test_what_cannot_be_read_is_quoted(data: bytes) -> None:
     with pytest.raises(MalformedStreamError, match="cannot be read"):
         GeminiParser(_PEER).accept(SseEvent("", data))

@@ -5,6 +5,7 @@ from kaa.core.provider import Model, Request, ThinkingLevel
 from kaa.llm.gemini.thinking import generation, thinking_config
 from kaa.llm.tuning import Tuning
 from kaa.llm.wire import Endpoint
+from tests.support.tables import each
 
 _LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 _GOOGLE = Endpoint("https://generativelanguage.googleapis.com")
@@ -17,7 +18,7 @@ def _config(
     return thinking_config(Request(model, "", [], thinking=level), endpoint)
 
 
-@pytest.mark.parametrize(
+@each(
     ("model_id", "expected"),
     [
         ("gemini-2.5-pro", (2, 5)),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.llm.http.http1 import HttpError, ResponseDecoder, encode_request
+from tests.support.tables import each
 
 
 def _decode(*pieces: bytes, closed: bool = False) -> tuple[ResponseDecoder, bytes]:
@@ -105,8 +106,8 @@ def test_interim_responses_are_skipped() -> None:
     assert (decoder.status, body, decoder.complete) == (200, b"", True)
 
 
-@pytest.mark.parametrize("status", [204, 304])
-@pytest.mark.parametrize("headers", [b"", b"Content-Length: 7\r\n", b"Content-Encoding: magic\r\n"])
+@each("status", [204, 304])
+@each("headers", [b"", b"Content-Length: 7\r\n", b"Content-Encoding: magic\r\n"])
 def test_responses_that_have_no_body(status: int, headers: bytes) -> None:
     assert _decode(b"HTTP/1.1 %d x\r\n%s\r\n" % (status, headers))[0].complete
 
@@ -142,7 +143,7 @@ def test_a_connection_with_bytes_nobody_asked_for_is_not_reused() -> None:
     assert not later.reusable
 
 
-@pytest.mark.parametrize(
+@each(
     "stream",
     [
         b"SSH-2.0-OpenSSH_9.2\r\n",
@@ -230,7 +231,7 @@ def test_a_request_is_its_head_and_its_body() -> None:
     assert request == b"POST /v1?x=1 HTTP/1.1\r\nhost: h:1\r\nx-key: k\r\ncontent-length: 4\r\n\r\nbody"
 
 
-@pytest.mark.parametrize(
+@each(
     ("target", "name", "value"),
     [
         ("/a b", "x", "y"),

@@ -1,8 +1,7 @@
 """Proxies as the environment names them."""
 
-import pytest
-
 from kaa.llm.http.network_variables import proxy_for, with_own
+from tests.support.tables import each
 
 _PROXY = "http://proxy.test:3128"
 
@@ -17,12 +16,12 @@ def test_each_scheme_has_its_variable_in_either_case() -> None:
     assert proxy_for("https", "model.test", 443, {}) is None
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "model.localhost"])
+@each("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "model.localhost"])
 def test_this_machine_is_never_behind_a_proxy(host: str) -> None:
     assert proxy_for("http", host, 8000, {"http_proxy": _PROXY}) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("host", "exemptions", "direct"),
     [
         ("model.test", "*", True),

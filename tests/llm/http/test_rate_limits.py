@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.llm.http.rate_limits import moment_in_words, wait_asked_for
 from kaa.llm.http.transport import Headers
+from tests.support.tables import each
 
 NOW = datetime(2026, 1, 2, 3, 4, 0, tzinfo=UTC).timestamp()
 
@@ -16,7 +16,7 @@ def wait(status: int = 429, /, **headers: str) -> float | None:
     return wait_asked_for(status, Headers(tuple((n.replace("_", "-"), v) for n, v in headers.items())), NOW)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "seconds"),
     [
         ("6m0s", 360.0),

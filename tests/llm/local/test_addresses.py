@@ -3,9 +3,10 @@
 import pytest
 
 from kaa.llm.local.addresses import Address, AddressError, address_in, address_of_provider, is_address, name_for
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "address"),
     [
         (":8092", Address("http://127.0.0.1:8092")),
@@ -27,7 +28,7 @@ def test_addresses_are_told_from_models(query: str, address: Address | None) -> 
     assert address_in(query, {}) == address
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [":0", ":70000", "http://", "http://box:99999", "http://box/llm/v1", "http://me:secret@box/", "http://box/v1?a=b"],
 )
@@ -38,7 +39,7 @@ def test_addresses_that_cannot_be_used_say_so(query: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "root"),
     [
         ("", "http://127.0.0.1:11434"),

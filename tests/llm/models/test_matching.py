@@ -1,9 +1,8 @@
 """What people type and which models they mean."""
 
-import pytest
-
 from kaa.core.provider import Model
 from kaa.llm.models.matching import best_matches, split_level, split_thinking, suggestions
+from tests.support.tables import each
 
 _MODELS = [
     Model("claude-opus-5-5", "anthropic", "anthropic-messages", "Claude Opus 5.5"),
@@ -15,7 +14,7 @@ _MODELS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "found"),
     [
         ("gpt-5.2", ["openai/gpt-5.2"]),
@@ -36,7 +35,7 @@ def test_the_best_fitting_models_are_found(query: str, found: list[str]) -> None
     assert [f"{model.provider}/{model.id}" for model in best_matches(query, _MODELS)] == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "parts"),
     [
         ("sonnet", ("sonnet", None)),
@@ -52,7 +51,7 @@ def test_the_thinking_level_is_split_off(query: str, parts: tuple[str, str | Non
     assert split_thinking(query) == parts
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "parts"),
     [
         ("odd:high", ("odd:high", None)),

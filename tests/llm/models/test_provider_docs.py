@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from kaa.llm.catalogue import KnownModel, known_models
 from kaa.llm.compat import compat_for
 from kaa.llm.models.keys import missing
 from kaa.llm.models.provider_table import BUILTINS
+from tests.support.tables import each
 
 _DOC = Path(__file__).parents[3] / "docs" / "providers.md"
 _FORMATS = {
@@ -47,7 +46,7 @@ def _row(provider: str) -> str:
     return f"| `{provider}` | {formats} | {wanted} | {thinking} | {images} | {caches} |"
 
 
-@pytest.mark.parametrize("provider", BUILTINS)
+@each("provider", BUILTINS)
 def test_the_table_has_the_provider_as_it_is(provider: str) -> None:
     assert _row(provider) in _DOC.read_text().splitlines()
 

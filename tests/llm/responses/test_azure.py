@@ -14,11 +14,12 @@ from kaa.llm.models.resolved import ResolvedModel
 from kaa.llm.responses.azure import at_azure
 from kaa.llm.wire import Endpoint
 from tests.support.model_server import ModelServer, say
+from tests.support.tables import each
 
 _PORTAL = "https://res.openai.azure.com"
 
 
-@pytest.mark.parametrize(
+@each(
     ("base_url", "version", "expected"),
     [
         (_PORTAL, "", f"{_PORTAL}/openai/v1/responses"),

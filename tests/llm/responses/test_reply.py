@@ -26,6 +26,7 @@ from kaa.llm.responses.reply import ResponseParser
 from kaa.llm.wire import Peer
 from tests.support.model_script import Answer, Call, Tokens
 from tests.support.model_wire import render
+from tests.support.tables import each
 
 _PEER = Peer("openai", "model-1", "api.openai.com", ("very-secret-key",))
 _WIRE: Final = "openai-responses"
@@ -445,7 +446,7 @@ def _failed(code: str | None, message: str = "no very-secret-key") -> Json:
     return {"type": "response.failed", "response": {"status": "failed", "error": {"code": code, "message": message}}}
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "kind"),
     [
         (_failed("server_error"), OverloadedError),

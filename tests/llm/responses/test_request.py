@@ -23,6 +23,7 @@ from kaa.llm.compat import Compat, compat_for
 from kaa.llm.responses.request import responses_body, responses_request
 from kaa.llm.tuning import Tuning
 from kaa.llm.wire import Endpoint
+from tests.support.tables import each
 
 _SEES: tuple[Literal["text", "image"], ...] = ("text", "image")
 _MODEL = Model("m", "openai", "openai-responses", reasoning=True, input=_SEES, max_tokens=32_000)
@@ -111,7 +112,7 @@ def test_a_server_nobody_knows_gets_nothing_only_openai_understands() -> None:
     assert body["store"] is False  # part of the format: nobody shall keep the conversation
 
 
-@pytest.mark.parametrize(
+@each(
     ("level", "levels", "compat", "reasoning"),
     [
         ("off", {}, Compat(), {"effort": "none"}),
@@ -272,7 +273,7 @@ def test_names_openai_would_refuse_are_made_fit_and_stay_different() -> None:
     assert all(len(name) <= 64 for name in (*names, items[2]["id"]))
 
 
-@pytest.mark.parametrize("signature", [None, "", "{}", '{"v":2,"id":"x"}', '{"v":1', '{"v":1,"id":""}'])
+@each("signature", [None, "", "{}", '{"v":2,"id":"x"}', '{"v":1', '{"v":1,"id":""}'])
 def test_messages_without_a_name_are_given_one_that_stays(signature: str | None) -> None:
     said = TextContent("a", signature)
     first = _input(_assistant(said, said))

@@ -22,6 +22,7 @@ from kaa.core.provider import (
 )
 from kaa.core.reply import ReplyBuilder
 from kaa.llm.written_calls.provider import WrittenCalls
+from tests.support.tables import each
 
 _MODEL = Model(id="m", provider="p", api="a")
 _STRING: Json = {"type": "string"}
@@ -151,7 +152,7 @@ def test_a_call_that_cannot_be_read_is_told_to_the_model() -> None:
     assert "expected a comma or }" in call.arguments_error
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         pytest.param(f"Write it like this:\n```json\n{_JSON}\n```\nand it is read.", id="an example"),
@@ -191,8 +192,8 @@ def test_what_stands_in_quotes_is_no_call(text: str) -> None:
     assert (_text(message), _calls(message)) == (text, [])
 
 
-@pytest.mark.parametrize("source", ["result", "user", "system"])
-@pytest.mark.parametrize(
+@each("source", ["result", "user", "system"])
+@each(
     "text",
     [
         f"<tool_call>{_JSON}</tool_call>",

@@ -1,14 +1,14 @@
 """What servers say when they refuse a request."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.llm.http.transport import Headers
 from kaa.mcp.oauth.challenge import Challenge, challenge_header, parse_challenge
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("header", "challenge"),
     [
         ("", Challenge()),

@@ -22,6 +22,7 @@ from tests.support.agents import run
 from tests.support.login_screen import Person
 from tests.support.mcp_oauth import McpOAuthServer
 from tests.support.oauth_server import Reply, json_reply
+from tests.support.tables import each
 
 
 def asked_paths(server: McpOAuthServer) -> list[str]:
@@ -251,7 +252,7 @@ def contact(server: str, address: str) -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     [
         "https://10.0.0.1/x",

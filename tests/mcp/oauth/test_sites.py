@@ -1,11 +1,10 @@
 """Hosts belong together if one owner has them."""
 
-import pytest
-
 from kaa.mcp.oauth.sites import belong_together
+from tests.support.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("login.big.example", "api.big.example"),
@@ -21,7 +20,7 @@ def test_hosts_of_one_owner_belong_together(one: str, other: str) -> None:
     assert belong_together(f"https://{one}/authorize", f"https://{other}/token")
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("honest.v.workers.dev", "evil.a.workers.dev"),

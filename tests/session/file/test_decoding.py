@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import msgspec
-import pytest
 
 from kaa.core.messages import (
     AssistantMessage,
@@ -34,6 +33,7 @@ from kaa.session.entries import (
 )
 from kaa.session.file.decoding import decode_entry
 from kaa.session.file.jsonl import encode_line
+from tests.support.tables import each
 
 _TREE = {"id": "fe8e98bd", "parentId": "01234567", "timestamp": "2026-11-20T07:49:44.384Z"}
 
@@ -173,7 +173,7 @@ def decoded_message(message: dict[str, Any]) -> Any:
     return entry.message
 
 
-@pytest.mark.parametrize("kind", _PI_LINES)
+@each("kind", _PI_LINES)
 def test_what_pi_writes_is_read_and_written_back_the_same(kind: str) -> None:
     entry = decode(_PI_LINES[kind])
 
@@ -238,10 +238,10 @@ def test_a_field_of_the_wrong_type_takes_its_default() -> None:
     assert odd.content == decoded_message(message).content
 
 
-@pytest.mark.parametrize(
+@each(
     "odd", [{"usage": {"input": None}}, {"usage": "much"}, {"tokensBefore": 12345.5}, {"fromHook": "yes"}, {"id": None}]
 )
-@pytest.mark.parametrize("kind", ["compaction", "branch_summary"])
+@each("kind", ["compaction", "branch_summary"])
 def test_a_summary_counts_whatever_else_of_its_entry_is_odd(kind: str, odd: dict[str, Any]) -> None:
     entry = decode({**_PI_LINES[kind], **odd})
 
@@ -287,7 +287,7 @@ def test_messages_of_extensions_are_read() -> None:
     assert message == CustomNote((ImageContent("QUJD", "image/png"),), "x", timestamp=5)
 
 
-@pytest.mark.parametrize(
+@each(
     "message",
     [
         {"role": "robot", "content": "x"},
@@ -304,9 +304,7 @@ def test_messages_that_mean_nothing_to_us_contribute_nothing(message: object) ->
     assert decode({"type": "message", **_TREE, "message": message}) is None
 
 
-@pytest.mark.parametrize(
-    "line", [b"", b"5", b"[]", b"{", b"\xff", b'{"type":"usage"}', b'{"type":"label"}', b"[" * 9999]
-)
+@each("line", [b"", b"5", b"[]", b"{", b"\xff", b'{"type":"usage"}', b'{"type":"label"}', b"[" * 9999])
 def test_other_lines_contribute_nothing(line: bytes) -> None:
     assert decode_entry(line) is None
 

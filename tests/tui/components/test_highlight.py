@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -6,6 +5,7 @@ from kaa.tui.components.highlight import Highlighter, highlight
 from kaa.tui.components.languages import language_of
 from kaa.tui.style import Span
 from tests.support.painted import STYLES, make_context
+from tests.support.tables import each
 
 COMMENT, KEYWORD, STRING = STYLES["syntaxComment"], STYLES["syntaxKeyword"], STYLES["syntaxString"]
 
@@ -24,7 +24,7 @@ def test_tokens_have_their_styles() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("language", "code", "style"),
     [
         ("python", 'x = """a\nb\n"""', STRING),
@@ -67,7 +67,7 @@ def test_unknown_languages_and_long_lines_are_plain() -> None:
     assert lines_of("", "python") == [[]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "language"),
     [
         ("src/a.py", "python"),

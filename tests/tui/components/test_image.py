@@ -11,6 +11,7 @@ from PIL import Image as Images
 from kaa.tui.components.image import Graphics, Image
 from kaa.tui.picture import is_picture, picture_rows, remove_picture
 from tests.support.painted import assert_well_formed, make_context, visible
+from tests.support.tables import each
 
 
 def file_of(width: int, height: int, kind: str = "PNG", mode: str = "RGB") -> bytes:
@@ -77,7 +78,7 @@ def test_large_images_are_scaled_to_the_room_there_is(width: int, columns: int, 
     assert max(drawn(line).size) <= columns * 10
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGBA", "I;16"])
+@each("mode", ["1", "L", "P", "LA", "RGBA", "I;16"])
 def test_all_kinds_of_pixels_can_be_drawn(mode: str) -> None:
     assert is_picture(Image(make_context(), file_of(4, 4, mode=mode), Graphics("kitty")).render(60)[0])
 

@@ -1,12 +1,12 @@
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.tui.editing.layout import TextLayout
 from kaa.tui.width import cells
 from tests.support.strategies import foreign_text
+from tests.support.tables import each
 
 _LABELS = {chr(0xD800): "[paste #1 +12 lines]", chr(0xD801): "[paste #2 2000 chars]"}
 _WIDTHS = st.integers(1, 40)
@@ -23,7 +23,7 @@ def _rows(text: str, width: int) -> list[str]:
     return [layout.shown(*layout.row(number)[:2]) for number in range(layout.row_count)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "rows"),
     [
         ("", [""]),

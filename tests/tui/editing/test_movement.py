@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from kaa.tui.editing import movement
 from kaa.tui.editing.movement import Movement
 from tests.support.strategies import foreign_text
+from tests.support.tables import each
 
 _MARK = "|"
 
@@ -17,7 +18,7 @@ def _moved(marked: str, move: Movement) -> str:
     return f"{text[:to]}{_MARK}{text[to:]}"
 
 
-@pytest.mark.parametrize(
+@each(
     "grapheme",
     ["a", "é", "e\u0301", "日", "👩\u200d💻", "🇩🇪", "👍🏽", "❤\ufe0f", "1\ufe0f\u20e3", "क्षि", "\ud800", "한", "ä"],
 )
@@ -41,7 +42,7 @@ def test_going_right_and_going_left_stop_at_the_same_places(text: str) -> None:
     assert forwards == backwards[::-1]
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [
         ("foo bar|", "foo |bar"),
@@ -66,7 +67,7 @@ def test_word_to_the_left(before: str, after: str) -> None:
     assert _moved(before, movement.word_left) == after
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [
         ("|foo bar", "foo| bar"),

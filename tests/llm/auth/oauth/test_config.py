@@ -4,11 +4,12 @@ import msgspec
 import pytest
 
 from kaa.llm.auth.oauth.config import OAuthConfig, is_confidential
+from tests.support.tables import each
 
 _FINE = {"clientId": "mine", "tokenUrl": "https://login.example/token", "deviceUrl": "https://login.example/device"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "told"),
     [
         ({"tokenUrl": "http://login.example/token"}, "https://"),
@@ -33,7 +34,7 @@ def test_it_knows_which_logins_there_are() -> None:
     assert (both.has_browser_login, both.has_device_login) == (True, True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "is_fine"),
     [
         ("https://login.example/", True),
