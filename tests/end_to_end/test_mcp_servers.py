@@ -101,7 +101,7 @@ def test_a_server_that_is_removed_while_it_is_listed_leaves_nothing(kaa: Kaa, se
     config = json.loads((kaa.home / "mcp.json").read_text())
     entry = config["mcpServers"]["scripted"]
     fetch = 'mkdir -p "$XDG_CACHE_HOME/package"; echo 1 > "$XDG_CACHE_HOME/package/part"'
-    line = f'until [ -e "$0" ]; do {fetch}; done; exec "$@"'
+    line = f'until [ -e "$0" ]; do {fetch}; sleep 0.02; done; exec "$@"'
     entry |= {"command": "/bin/sh", "args": ["-c", line, str(go), entry["command"], *entry["args"]]}
     (kaa.home / "mcp.json").write_text(json.dumps(config))
     server.begin([say("Done.")])

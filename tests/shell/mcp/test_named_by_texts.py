@@ -452,7 +452,7 @@ def test_a_folder_that_another_program_builds_does_not_count_as_a_whole(desk: De
 
 @pytest.mark.parametrize("text", ['load(join(homedir(), "dev", "app", "x.js"))', "load(`${HOME}/dev/app/x.js`)"])
 def test_the_name_of_a_project_is_found_anywhere_in_a_bundle(desk: Desk, text: str) -> None:
-    filling = 'call("some/app/of/others", "app", deep);\n' * 2500  # 100 KB
+    filling = 'call("some/app/of/others", "app", deep);\n' * 1700  # 68 KB
     desk.write("servers/bundle.js", f"{filling}{text};\n{filling}")
 
     assert desk.notices("node ~/servers/bundle.js", "dev/app/x.js")

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -289,9 +290,12 @@ def test_the_folder_where_an_installed_module_starts_is_no_code_of_it(machine: M
     assert code.get(str(machine.project)) != FILES
 
 
-@pytest.mark.parametrize("chosen", [".tool-versions", "mise.toml", ".config/mise/config.toml", ".python-version"])
+_CHOOSING = (".tool-versions", "mise.toml", ".config/mise/config.toml", ".python-version")
+_ENDING_IN_A_SHIM = ("HOME/bin/scripted", "HOME/bin/executed", "HOME/bin/started", "env HOME/bin/linked")
+
+
 @pytest.mark.parametrize(
-    "command", ["HOME/bin/linked", "HOME/bin/scripted", "HOME/bin/executed", "HOME/bin/started", "env HOME/bin/linked"]
+    ("command", "chosen"), [*product(["HOME/bin/linked"], _CHOOSING), *product(_ENDING_IN_A_SHIM, _CHOOSING[:1])]
 )
 def test_files_that_choose_the_version_of_a_shim_are_known(machine: Machine, command: str, chosen: str) -> None:
     """A script cannot be given the version of the home, as an entry can that names the shim.
