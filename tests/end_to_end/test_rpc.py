@@ -828,7 +828,7 @@ class TestTheEnd:
         assert "by the user before it" in kaa.session_text
 
     def test_a_client_that_does_not_read_any_more_ends_it(self, kaa: Kaa, server: ModelServer) -> None:
-        server.begin([say(*["word "] * 20_000)])
+        server.begin([say(*["word "] * 5_000)])
 
         with rpc(kaa) as client:
             client.data("get_state")
