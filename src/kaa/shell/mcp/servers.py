@@ -182,9 +182,9 @@ class ServerMaker:
     def _place(self, root: str) -> "ServerPlace":
         from kaa.shell.mcp.place import ServerPlace  # lazy: a start of kaa starts no server
 
-        return ServerPlace(
-            self._home, self._environ, root, lambda: self._sandbox(root), self._report, self._is_full_access
-        )
+        # Each start has a place of its own, and asks hundreds of times what commands can write.
+        sandbox = cache(lambda: self._sandbox(root))
+        return ServerPlace(self._home, self._environ, root, sandbox, self._report, self._is_full_access)
 
     def _host(self, one: ConfiguredServer, root: str) -> str:
         """Where a server is, for people."""
