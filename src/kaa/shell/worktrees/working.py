@@ -424,7 +424,9 @@ class Worktrees:
             options = sandbox_options(self._home, flags, self.place)
             # What is hidden where the person works must not come into the copy, nor into git's objects.
             hidden = self._hidden
-            if hidden is None:
+            if hidden is None and self._directory == self.place:
+                hidden = options.hidden
+            elif hidden is None:
                 hidden = sandbox_options(self._home, flags, self._directory).hidden
             hidden = relocated_hidden(hidden_by_all(options.hidden, hidden), self.place, worktree.directory)
             options = msgspec.structs.replace(options, hidden=hidden)
