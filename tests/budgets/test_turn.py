@@ -16,8 +16,8 @@ from tests.support.printed_turn import lines_in, reply_after_a_while, reply_at_o
 _BUDGET = Budget.parse(
     """
                          modules  lines
-    reply at once            279  27280
-    reply after a while      328  32340
+    reply at once            279  27290
+    reply after a while      328  32390
     call at once             307  29830
     """,
     slack={"lines": 500},
