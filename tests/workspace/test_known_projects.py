@@ -86,3 +86,25 @@ def test_an_added_directory_is_known_where_what_kaa_obeys_is_judged(tmp_path: Pa
     assert is_known is (mode == "workspace-write")
     assert in_known_project(str(added / "x.py"), environ, "/elsewhere") is None  # it may be a toolchain
     assert in_known_project(str(kaa / "plugin-data" / "memory" / "x"), environ, "/elsewhere", added=True) is None
+
+
+def test_a_file_with_the_inode_of_a_removed_project_is_in_no_project(tmp_path: Path) -> None:
+    project, home = tmp_path / "work" / "app", tmp_path / "home"
+    project.mkdir(parents=True)
+    environ = {"HOME": str(home), "KAA_DIR": str(tmp_path / "kaa")}
+    assert Places.of(environ, str(home), str(project)).caches
+    inode = project.stat().st_ino
+    project.rmdir()
+    file, folder = home / "mcp.json", home / "folder"
+    file.parent.mkdir(exist_ok=True)
+    file.touch()
+    folder.mkdir()
+
+    listed = tmp_path / "kaa" / "projects"
+    found = {}
+    for now in (file, folder):  # which of them gets the inode is up to the file system
+        listed.write_text(listed.read_text().replace(f" {inode} ", f" {now.stat().st_ino} "))
+        inode = now.stat().st_ino
+        found[now] = in_known_project(str(now), environ, "/elsewhere")
+
+    assert found == {file: None, folder: str(folder)}

@@ -7,6 +7,7 @@ runs in another project.
 
 import functools
 import os
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -141,7 +142,8 @@ def _identity(path: str, _second: int) -> _Identity | None:
 
 
 def _identity_of(path: str | bytes) -> _Identity | None:
+    """Of a directory; None for a file, which may have the inode of a project that was removed."""
     with suppress(OSError, ValueError):
         status = os.stat(path)
-        return status.st_dev, status.st_ino
+        return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
     return None

@@ -46,9 +46,11 @@ _RUNNERS = {
     "pipx": "registries/python",
 }
 
+_LONGEST_COMMAND = 10_000  # characters of a hook that are looked at
 # A runner behind another command: `if …; then exit 0; fi; npx tool`, `cd x && uvx tool`, `cat | bunx tool`.
 _RUNS_THEN = re.compile(
-    rf"(?:^|[;&|({{`]|\b(?:if|elif|while|until|then|else|do|exec|command|time|env))\s*(?:\w+=\S*\s+)*({'|'.join(_RUNNERS)})(?=\s)",
+    rf"(?:^|[;&|({{`]|\b(?:if|elif|while|until|then|else|do|exec|command|time|env)\b)[ \t]*+(?:\w++=\S*+[ \t]++)*+"
+    rf"({'|'.join(_RUNNERS)})(?=\s)",
     re.MULTILINE,
 )
 
@@ -142,7 +144,7 @@ def _runners_of(hook: HookDefinition) -> Iterator[str]:
     if hook.args is not None:
         yield from {hook.command}.intersection(_RUNNERS)
         return
-    text = re.sub(r"(?m)(?:^|\s)#.*$", "", hook.command)
+    text = re.sub(r"(?m)(?:^|\s)#.*$", "", hook.command[:_LONGEST_COMMAND])
     yield from dict.fromkeys(match[1] for match in _RUNS_THEN.finditer(text))
 
 
