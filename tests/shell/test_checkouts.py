@@ -307,6 +307,7 @@ def test_a_switch_that_leads_a_link_elsewhere_behind_which_git_has_hooks_is_refu
 
     assert "it changes or removes t, which the sandbox protects" in told
     assert "git obeys what is behind the link t" in told
+    assert "a separate command" not in told
     assert person.questions == []
     assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
     assert (project / "t").readlink() == Path("scripts")

@@ -32,6 +32,13 @@ from kaa.workspace.environment import command_environment
         "OTEL_EXPORTER_OTLP_HEADERS",
         "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
         "ANTHROPIC_CUSTOM_HEADERS",
+        "MYSQL_PWD",
+        "SSHPASS",
+        "KEYSTORE_PW",
+        "LDAP_BINDPW",
+        "BW_SESSION",
+        "OP_SESSION_my",
+        "FASTLANE_SESSION",
     ],
 )
 def test_secrets_are_dropped(name: str) -> None:
@@ -53,6 +60,9 @@ def test_secrets_are_dropped(name: str) -> None:
         "PATTERN",
         "VIRTUAL_ENV",
         "SSH_AUTH_SOCK",
+        "OLDPWD",
+        "DESKTOP_SESSION",
+        "XDG_SESSION_TYPE",
     ],
 )
 def test_what_commands_need_is_kept(name: str) -> None:

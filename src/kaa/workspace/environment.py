@@ -8,6 +8,7 @@ from collections.abc import Mapping
 _SECRET = (
     r"(?i)API_?KEY|ACCESS_?KEY|KEY$|TOKENS?(?![A-Z])|SECRET|PASSW|PASSPHRASE|_PASS$|_PAT$|CREDENTIAL|COOKIE"
     r"|CONNECTION_STRING|DATABASE_URL|DSN$|AUTH$|_HEADERS$"  # headers as in OTEL_EXPORTER_OTLP_HEADERS
+    r"|_PWD$|SSHPASS$|_PW$|BINDPW$|^(?:BW|OP|FASTLANE)_SESSION"  # MYSQL_PWD; keys of Bitwarden's and 1Password's vaults
 )
 # Git reads its configuration from GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>; with one missing it refuses to run.
 _NOT_SECRET = r"(?i)GIT_CONFIG_.*|.*_TOKENS|.*_TOKEN_LIMIT"

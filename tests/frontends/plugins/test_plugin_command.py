@@ -569,7 +569,7 @@ def test_hooks_that_fetch_packages_are_told_with_what_permits_that(world: World)
         ("sh -c 'date'\nnpx protect-mcp", True),
         ("echo run npx protect-mcp yourself", False),
         ("date # npx protect-mcp", False),
-        pytest.param("\n" * 40_000 + "npx protect-mcp", False, id="too long to be looked at, and to be read in squares"),
+        pytest.param("\n" * 40_000 + "npx protect-mcp", False, id="too long to be looked at"),
     ],
 )
 def test_a_hook_that_fetches_packages_behind_another_command_is_told(

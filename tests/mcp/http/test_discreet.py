@@ -47,6 +47,22 @@ def test_a_repeated_secret_is_removed(header: tuple[str, str]) -> None:
     assert received([f"you sent {TOKEN}!".encode()], header) == [b"you sent [redacted]!"]
 
 
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "c2VjcmV0/LW9m+bGFi==",
+        r"c2VjcmV0\/LW9m+bGFi==",
+        r"c2VjcmV0/LW9m+bGFi\u003d\u003d",
+        r"c2VjcmV0/LW9m\u002BbGFi==",
+    ],
+    ids=["plain", "PHP", "Gson", ".NET"],
+)
+def test_a_secret_is_removed_however_json_has_it(spelled: str) -> None:
+    [answer] = received([f'{{"you sent": "{spelled}"}}'.encode()], ("x-api-key", "c2VjcmV0/LW9m+bGFi=="))
+
+    assert answer == b'{"you sent": "[redacted]"}'
+
+
 def test_what_is_no_secret_comes_as_it_is() -> None:
     pieces = [b"application/json", b"blue team", b"data: x\n\n"]
 

@@ -1,7 +1,7 @@
 """Answers without the secrets of their requests: some servers repeat headers on error pages, which models then read."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -30,12 +30,21 @@ class DiscreetTransport:
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
         """See `Transport`."""
         values = {value.rpartition(" ")[2] for name, value in request.headers if _SECRET_NAME.search(name)}
-        secrets = sorted((value.encode() for value in values if len(value) >= _SHORTEST), key=len, reverse=True)
+        spelled = {spelling for value in values if len(value) >= _SHORTEST for spelling in _spellings(value)}
+        secrets = sorted(spelled, key=len, reverse=True)
         async with self._transport.send(request) as response:
             yield replace(response, body=_without(secrets, response.chunks())) if secrets else response
 
     async def close(self) -> None:
         """See `Transport`."""
+
+
+def _spellings(secret: str) -> Iterator[bytes]:
+    """How a secret stands in text, and how encoders of JSON write it: those of PHP, of Go and Gson, and of .NET."""
+    yield secret.encode()
+    yield secret.replace("/", "\\/").encode()
+    yield "".join(f"\\u{ord(one):04x}" if one in "=&<>'" else one for one in secret).encode()
+    yield "".join(f"\\u{ord(one):04X}" if one in "+&<>'`\"" else one for one in secret).encode()
 
 
 async def _without(secrets: Sequence[bytes], chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

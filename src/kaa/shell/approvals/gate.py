@@ -332,7 +332,9 @@ class Gate:
         call = await self._sparing.spare(call) if call.losses else call
         objection = held.objection or self._outside.objection(call)
         if objection is not None or held.remedy or not self._can_ask:
-            return Denied(wording.held(call.to_type, explained(held), objection, held.remedy))
+            can_be_alone = not held.objection
+            said = wording.held(call.to_type, explained(held), objection, held.remedy, can_be_alone=can_be_alone)
+            return Denied(said)
         from kaa.ext.questions import Approval  # lazy: few calls are asked about
 
         async with self._questions.turn() as is_stopped:

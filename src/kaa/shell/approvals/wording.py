@@ -145,7 +145,7 @@ def not_offered(command: str, objection: str, blocked: Sequence[Blocked] = ()) -
     return " ".join([*sentences(blocked), f"kaa does not offer to run this outside the sandbox: {objection}. {way}"])
 
 
-def held(command: str, reason: str, objection: str | None, remedy: str) -> str:
+def held(command: str, reason: str, objection: str | None, remedy: str, *, can_be_alone: bool = True) -> str:
     """A command of git would stop half way in the sandbox.
 
     Args:
@@ -153,12 +153,13 @@ def held(command: str, reason: str, objection: str | None, remedy: str) -> str:
         reason: why, a sentence without a full stop.
         objection: why it is not offered outside either; None where nobody can be asked.
         remedy: a command that does the same without these files; empty if there is none.
+        can_be_alone: it would be offered as a command of its own.
     """
     if remedy:
         return f"It was not run: {reason}. `{remedy}` leaves them where they are. {_by_the_user(command)}"
     outside = "" if objection is None else f" kaa does not offer to run it outside the sandbox: {objection}."
     alone = " kaa offers a plain `git checkout` or `git switch` as a separate command where the user can be asked."
-    way = alone if _CHANGING_BRANCHES.search(command) else ""
+    way = alone if can_be_alone and _CHANGING_BRANCHES.search(command) else ""
     return f"It was not run: {reason}.{outside}{way} {_by_the_user(command)}"
 
 
