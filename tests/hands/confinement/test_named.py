@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -185,20 +186,115 @@ def test_what_git_writes_in_its_own_directory_is_not_named(project: Path, path: 
 
 
 def test_what_git_obeys_in_a_git_directory_elsewhere_is_named(project: Path) -> None:
-    main = project.parent / "main" / ".git"
-    kept = main / "worktrees" / "project"
-    kept.mkdir(parents=True)
     (project / ".git").rmdir()
-    (project / ".git").write_text(f"gitdir: {kept}\n")
-    (kept / "gitdir").write_text(f"{project}/.git\n")
-    (kept / "commondir").write_text("../..\n")
-    (main / "objects").mkdir()
-    (main / "HEAD").touch()
+    main = _linked_worktree(project).parent.parent
     (main / "config").write_text(f"[core]\n\thooksPath = {main}/custom\n")
 
     found = named_paths(repositories.find(str(project)), [str(project)], "/none")
 
     assert found == (str(main / "custom"),)
+
+
+@pytest.mark.parametrize("kind", ["repository", "worktree", "bare"])
+def test_what_the_repository_above_obeys_in_a_subdirectory_is_named(project: Path, kind: str) -> None:
+    git = _repository_above(project, kind)
+    web = project / "web"
+    (web / "scripts").mkdir(parents=True)
+    (web / "clean.sh").touch()
+    (git / "hooks").mkdir()
+    (git / "hooks/pre-commit").symlink_to(web / "scripts/check")
+    (git / "hooks/pre-push").symlink_to(project / "api/check")
+    (git / "config").write_text(
+        f'[core]\n\thooksPath = web/hooks\n[filter "x"]\n\tclean = web/clean.sh\n[include]\n\tpath = {web}/more\n'
+        "[alias]\n\tx = !api/x\n\ty = !.git/custom/y\n"
+    )
+    (web / "more").write_text("[core]\n\tfsmonitor = ./web/monitor\n")
+
+    assert _named_in(web) == {"scripts/check", "hooks", "clean.sh", "more", "monitor"}
+    (project / "api").mkdir()
+    (project / "api/x").touch()
+    assert _named_in(project / "api", web) >= {"x", "check", "../web/hooks"}
+
+
+def _repository_above(project: Path, kind: str) -> Path:
+    """The git directory that has the configuration."""
+    git = project / ".git"
+    if kind == "worktree":
+        git.rmdir()
+        kept = _linked_worktree(project)
+        return kept.parent.parent
+    if kind == "bare":
+        git.rmdir()
+        (project / "HEAD").touch()
+        (project / "objects").mkdir()
+        return project
+    return git
+
+
+def _linked_worktree(project: Path) -> Path:
+    """What a repository elsewhere keeps of its worktree at a path."""
+    main = project.parent / "main" / ".git"
+    kept = main / "worktrees" / "project"
+    kept.mkdir(parents=True)
+    (project / ".git").write_text(f"gitdir: {kept}\n")
+    (kept / "gitdir").write_text(f"{project}/.git\n")
+    (kept / "commondir").write_text("../..\n")
+    (main / "objects").mkdir()
+    (main / "HEAD").touch()
+    return kept
+
+
+def _named_in(*roots: Path, of: str = "/none") -> set[str]:
+    paths = [str(root) for root in roots]
+    found = named_paths([git for path in paths for git in repositories.find(path)], paths, of)
+    return {os.path.relpath(path, roots[0]) for path in found}
+
+
+def test_what_the_user_s_configuration_names_in_the_repository_above_is_named(project: Path) -> None:
+    (project / "web").mkdir()
+    (project.parent / ".gitconfig").write_text("[core]\n\thooksPath = web/hooks\n")
+
+    assert _named_in(project / "web", of=str(project.parent)) == {"hooks", "web/hooks"}
+
+
+def test_each_repository_above_counts(project: Path) -> None:
+    (project.parent / ".git").mkdir()
+    (project.parent / ".git" / "config").write_text("[core]\n\thooksPath = project/web/of-dot-files\n")
+    (project / ".git" / "config").write_text("[core]\n\thooksPath = web/of-project\n")
+    (project / "web" / ".git").mkdir(parents=True)
+    (project / "web" / ".git" / "config").write_text("[core]\n\thooksPath = own\n")
+
+    assert _named_in(project / "web") == {"of-dot-files", "of-project", "own"}
+
+
+def test_a_repository_above_that_commands_can_make_is_none_of_the_user_s(project: Path) -> None:
+    deep = project / "a/b/c/d/e"
+    (deep.parent / ".git").mkdir(parents=True)
+    (deep.parent / ".git" / "config").write_text("[core]\n\thooksPath = e/hooks\n")
+
+    assert _named_in(project, deep) == set()
+
+
+def test_many_repositories_leave_room_for_what_the_one_above_names(project: Path) -> None:
+    web = project / "web"
+    web.mkdir()
+    (project / ".git" / "config").write_text("[core]\n\thooksPath = web/githooks\n")
+    for number in range(100):
+        git = web / f"A{number}" / ".git"
+        git.mkdir(parents=True)
+        (git / "config").write_text(f"[core]\n\thooksPath = {number}\n")
+
+    assert "githooks" in _named_in(web)
+
+
+@pytest.mark.parametrize("root", [".", "web"])
+def test_the_configuration_of_a_worktree_names_its_own(project: Path, root: str) -> None:
+    (project / ".git").rmdir()
+    kept = _linked_worktree(project)
+    (kept / "config.worktree").write_text("[core]\n\thooksPath = web/hooks\n")
+    (project / "web").mkdir()
+
+    assert _named_in(project / root) == {os.path.relpath(project / "web/hooks", project / root)}
 
 
 def test_what_links_in_a_folder_of_hooks_elsewhere_lead_to_is_named(project: Path) -> None:

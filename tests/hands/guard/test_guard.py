@@ -2559,6 +2559,17 @@ def test_what_the_configuration_names_is_guarded(project: Path, start: Callable[
     assert (tools / "diff.sh").read_text() == "exit 0\n"
 
 
+def test_what_the_configuration_of_the_repository_above_names_is_guarded(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    _repository(project.parent / ".git", "[core]\n\thooksPath = project/hooks\n")
+    brain = start()
+
+    _write(project / "hooks" / "pre-commit", "evil")
+
+    assert brain.check() == {"hooks": "hooks.kaa-blocked"}
+
+
 def test_a_name_of_the_configuration_is_guarded_where_it_would_not_be_otherwise(
     project: Path, start: Callable[..., Brain]
 ) -> None:

@@ -187,6 +187,52 @@ def test_hooks_of_a_repository_below_are_not_changed(kaa: Kaa, canary: Path, whe
     assert script.read_text() == "#!/bin/sh\n"
 
 
+@pytest.mark.parametrize("way", ["hooksPath", "link", "filter", "added directory", "dot files"])
+def test_what_the_repository_above_obeys_in_a_subdirectory_is_not_executed_changed(
+    kaa: Kaa, canary: Path, way: str
+) -> None:
+    web = kaa.project / "web"
+    (web / "scripts").mkdir(parents=True)
+    script = web / "scripts/pre-commit"
+    script.write_text("#!/bin/sh\ncat\n")
+    script.chmod(0o755)
+    at = ".." if way == "dot files" else "."
+    git(kaa, "init", "-q", at, check=True)
+    below = "project/web" if way == "dot files" else "web"
+    match way:
+        case "link":
+            (kaa.project / ".git/hooks").mkdir(exist_ok=True)
+            (kaa.project / ".git/hooks/pre-commit").symlink_to("../../web/scripts/pre-commit")
+        case "filter":
+            git(kaa, "config", "filter.x.clean", "web/scripts/pre-commit", check=True)
+            (kaa.project / ".gitattributes").write_text("* filter=x\n")
+        case _:
+            git(kaa, "config", "core.hooksPath", f"{below}/scripts", at=at, check=True)
+    top = kaa.project
+    flags: tuple[str, ...] = ()
+    if way == "added directory":
+        kaa.project = top.parent / "other"
+        kaa.project.mkdir()
+        flags = ("--add-dir", str(web))
+    else:
+        kaa.project = web
+    evil = canary.with_name("evil")
+
+    play(
+        kaa,
+        f"cat {evil} > {script}",
+        f"cp {evil} {web}/new && mv {web}/new {script}",
+        f"mkdir {web}/o && cp {evil} {web}/o/pre-commit && mv {web}/scripts {web}/old && mv {web}/o {web}/scripts",
+        flags=flags,
+    )
+    kaa.project = top
+    git(kaa, "add", "-A")
+    git(kaa, "commit", "--allow-empty", "-m", "x", at=at)
+
+    assert not canary.exists()
+    assert script.read_text() == "#!/bin/sh\ncat\n"
+
+
 def test_cookies_of_a_server_are_not_written_over_a_file_of_the_user(kaa: Kaa) -> None:
     startup = Path(kaa.environ["HOME"], "startup")
     startup.write_text("export A=1\n")

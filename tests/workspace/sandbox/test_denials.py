@@ -193,6 +193,19 @@ def test_what_a_hook_of_the_users_is_a_link_to_is_named_where_it_cannot_be_remov
     assert ("remove what is beside it" in blocked.text) == (blocked.stopped == "removal")
 
 
+def test_what_the_repository_above_names_is_protected(tmp_path: Path) -> None:
+    root = _project(tmp_path)
+    (tmp_path / ".git" / "config").write_text("[core]\n\thooksPath = src/hooks\n")
+    (tmp_path / "src" / "hooks").mkdir()
+    (tmp_path / "src" / "hooks" / "pre-commit").touch()
+    denials = _denials(writable=(f"{root}/src",))
+
+    found = denials.in_output("bash: line 1: hooks/pre-commit: Read-only file system", f"{root}/src")
+
+    assert found == (Blocked("protected", f"{root}/src/hooks/pre-commit"),)
+    assert denials.of_named(f"{root}/src/hooks/pre-commit") is not None
+
+
 def test_git_s_configuration_is_named_from_a_subdirectory_and_says_what_can_be_done(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "sub").mkdir()

@@ -55,20 +55,20 @@ class _Found(NamedTuple):
 def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) -> tuple[str, ...]:
     """Absolute paths in projects and their git directories that git obeys for a configuration or a link.
 
-    They need not exist.
+    They need not exist. The repositories of which a project is a subdirectory count as well.
 
     Args:
-        gits: the repositories of the projects.
-        projects: directories that may be written.
+        gits: the repositories in the projects.
+        projects: directories that may be written, real.
         home: the user's home directory.
     """
-    gits = tuple(gits)
     obeyed = NamedByConfiguration(projects, home)
+    gits = (*repositories.above(obeyed.roots), *gits)  # first: what commands make takes no room from these
     links = (link for git in gits for path in git.directories for link in repositories.obeyed_links(path))
     ways = chain.from_iterable(map(_behind_link, dict.fromkeys(links)))
     # Each has a limit of its own: a command can make repositories, but none with such a configuration. The guard holds
     # more.
-    led_to = _first_inside(ways, obeyed.roots, _directories(gits))
+    led_to = _first_inside(ways, obeyed.roots, _directories(gits, obeyed.roots))
     return tuple(dict.fromkeys((*obeyed.own(gits), *obeyed.everywhere(gits), *led_to)))
 
 
@@ -93,7 +93,7 @@ class NamedByConfiguration:
         """Absolute paths that the configuration of repositories names, whether they exist or not."""
         reader = _Reader(self._home)
         paths = chain.from_iterable(self._own(git, reader) for git in gits)
-        return _first_inside(_with_target(paths), self.roots, _directories(gits))
+        return _first_inside(_with_target(paths), self.roots, _directories(gits, self.roots))
 
     def everywhere(self, gits: Sequence[Repository]) -> tuple[str, ...]:
         """The same of the user's configuration, in these repositories and where one may be made."""
@@ -104,7 +104,7 @@ class NamedByConfiguration:
             self._of_user = [*_in(self._home, _FILES_OF_USER), *self._templates(every)] if self._home else []
         tops = dict.fromkeys((*self.roots, *(os.path.dirname(git.entry) for git in gits)))
         paths = (path for top in tops for found in self._everywhere for path in _paths(found, top, self._home))
-        return _first_inside(_with_target(chain(self._of_user, paths)), self.roots, _directories(gits))
+        return _first_inside(_with_target(chain(self._of_user, paths)), self.roots, _directories(gits, self.roots))
 
     def _templates(self, every: Iterable[_Found]) -> Iterator[str]:
         """Directories whose hooks are in every new repository, and what links among these lead to."""
@@ -117,7 +117,8 @@ class NamedByConfiguration:
 
     def _own(self, git: Repository, reader: "_Reader") -> Iterator[str]:
         top = os.path.dirname(git.entry)
-        for path in (path for directory in git.directories for path in _in(directory, _OF_REPOSITORY)):
+        places = dict.fromkeys(filter(None, (*git.directories, git.proof)))  # a worktree has its own
+        for path in (path for directory in places for path in _in(directory, _OF_REPOSITORY)):
             for found in reader.read(path):
                 if found.entry.names_program:
                     yield from _paths(found, top, self._home)
@@ -134,8 +135,9 @@ def _with_target(paths: Iterable[str]) -> Iterator[str]:
             yield from links_on_way(path)
 
 
-def _directories(gits: Iterable[Repository]) -> frozenset[str]:
-    return frozenset(path for git in gits for path in git.directories)
+def _directories(gits: Iterable[Repository], roots: tuple[str, ...]) -> frozenset[str]:
+    """The git directories of the repositories in some directories."""
+    return frozenset(path for git in gits if is_below_any(git.entry, roots) for path in git.directories)
 
 
 def _first_inside(paths: Iterable[str], roots: tuple[str, ...], git_directories: Set[str]) -> tuple[str, ...]:

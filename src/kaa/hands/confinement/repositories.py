@@ -1,4 +1,4 @@
-"""Where git keeps what it obeys: the repositories of the writable directories, also those of worktrees and submodules.
+"""Where git keeps what it obeys: the repositories of the writable directories and above, of worktrees and submodules.
 
 What a `.git` file says is the project's word. A git directory elsewhere is made writable only if it names the project
 in turn, in a place where the project cannot have written that.
@@ -7,10 +7,11 @@ in turn, in a place where the project cannot have written that.
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kaa.hands.below import reach
+from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.git_config import ConfigSyntaxError, parse
 from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
 
@@ -70,6 +71,23 @@ def find(root: str) -> Iterator[Repository]:
             if depth < REPOSITORY_DEPTH:
                 below += _subdirectories(directory)
         level = below
+
+
+def above(roots: Sequence[str]) -> Iterator[Repository]:
+    """The repositories of whose working trees some directories are a part, but none that is in one of the directories.
+
+    What is writable are the directories, so commands change nothing of these repositories.
+
+    Args:
+        roots: absolute and real.
+    """
+    for directory in dict.fromkeys(parent for root in roots for parent in _parents(root)):
+        entry = os.path.join(directory, ".git")
+        if os.path.lexists(entry):
+            if not is_below_any(directory, roots):
+                yield _repository(entry)
+        elif _is_git_directory(directory) and not is_below_any(directory, roots):  # a bare one
+            yield Repository(entry, (directory,), is_file=False)
 
 
 def at(entry: str) -> Repository:
@@ -160,6 +178,12 @@ def links_of_hooks(directory: str) -> Iterator[str]:
     """Links in a directory of hooks. git executes no directory."""
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         yield from (entry.path for entry in entries if entry.is_symlink() and not os.path.isdir(entry.path))
+
+
+def _parents(path: str) -> Iterator[str]:
+    while (parent := os.path.dirname(path)) != path:
+        yield parent
+        path = parent
 
 
 def _with_inner(git_directory: str) -> list[str]:
