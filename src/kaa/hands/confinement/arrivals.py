@@ -210,7 +210,7 @@ class TemporaryFiles:
     def __init__(self, path: str, directory: int, user: int, excluded: Iterable[str]) -> None:
         self._path = path
         self._user = user
-        self._excluded = tuple(excluded)
+        self._excluded = frozenset(one.rstrip("/") for one in excluded)
         self._directory = directory
         self._scanned = float("-inf")
         self._times: dict[str, int] = {}
@@ -258,9 +258,11 @@ class TemporaryFiles:
             return False
 
     def _scan(self) -> Iterator[HostEntry]:
-        ahead, left = [""], _MAX_ENTRIES
+        # What is below something excluded is not entered, so that a path itself decides.
+        ahead, left = [""] if self._path not in self._excluded else [], _MAX_ENTRIES
         while ahead and left > 0:
             directory = ahead.pop(0)
+            inside = f"{directory}/" if directory else ""
             goes_on = not directory or directory.count("/") < _MAX_DEPTH - 2
             with contextlib.suppress(OSError), _listable(self._directory, directory) as descriptor:
                 self._remember(directory, os.fstat(descriptor))
@@ -275,8 +277,8 @@ class TemporaryFiles:
                     is_file = self._is_open_to_all(status)
                     if not is_file and not (goes_on and self._is_open_directory(status)):
                         continue  # most of them
-                    name = os.path.join(directory, entry.name)
-                    if is_below_any(os.path.join(self._path, name), self._excluded):
+                    name = inside + entry.name
+                    if f"{self._path}/{name}" in self._excluded:
                         continue
                     if is_file:
                         yield HostEntry(name, _identity(status), status.st_mtime_ns)
