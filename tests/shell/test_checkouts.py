@@ -130,18 +130,22 @@ def test_a_refused_one_changes_nothing(project: Path) -> None:
     assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["git merge side", "git reset --hard main", "git rebase main", "git checkout main && make", "git switch -"],
-)
 def test_without_a_person_and_together_with_what_kaa_cannot_judge_it_is_refused_before_it_begins(
-    project: Path, command: str
+    project: Path,
 ) -> None:
     _side_branch(project)
+    commands = [
+        "git merge side",
+        "git reset --hard main",
+        "git rebase main",
+        "git checkout main && make",
+        "git switch -",
+    ]
 
-    (refused,) = _play(project, [command])
+    refused = _play(project, commands)
 
-    assert "which the sandbox protects" in refused
+    assert [told for told in refused if "which the sandbox protects" not in told] == []
+    assert len(refused) == len(commands)
     assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
 
 
@@ -435,48 +439,52 @@ def test_a_stash_that_takes_no_protected_file_runs(dirty: Path, command: str) ->
 _RESTORE = "git restore --source=HEAD --staged --worktree -- :/ "
 
 
-@pytest.mark.parametrize(
-    ("command", "remedy", "then"),
-    [
-        ("git checkout .", "git checkout -- . ", ""),
-        ("git checkout -q -- .", "git checkout -q -- . ", ""),
-        ("git checkout HEAD -- .", "git checkout HEAD -- . ", ""),
-        ("git checkout -f .", "git checkout -f -- . ", ""),
-        ("git checkout -- :/", "git checkout -- :/ ", ""),
-        ("git restore .", "git restore -- . ", ""),
-        ("git restore -W :/", "git restore -W -- :/ ", ""),
-        ("git restore --source=HEAD --staged --worktree .", "git restore --source=HEAD --staged --worktree -- . ", ""),
-        ("git restore -s HEAD -SW .", "git restore -s HEAD -SW -- . ", ""),
-        ("git reset --hard", _RESTORE, " && git reset -q"),
-        ("git reset -q --hard HEAD", _RESTORE, " && git reset -q"),
-        ("git reset --hard same", _RESTORE, " && git reset -q && git reset --keep same"),
-        ("git checkout -f", _RESTORE, " && git reset -q"),
-        ("git checkout -qf same", _RESTORE, " && git reset -q && git checkout -q same"),
-        ("git checkout --force -b new", _RESTORE, " && git reset -q && git checkout -b new"),
-        ("git switch -f same", _RESTORE, " && git reset -q && git switch same"),
-        ("git switch --discard-changes same", _RESTORE, " && git reset -q && git switch same"),
-        ("git fetch . && git reset --hard @", _RESTORE, " && git reset -q"),
-    ],
+_DISCARDING = (
+    ("git checkout .", "git checkout -- . ", ""),
+    ("git checkout -q -- .", "git checkout -q -- . ", ""),
+    ("git checkout HEAD -- .", "git checkout HEAD -- . ", ""),
+    ("git checkout -f .", "git checkout -f -- . ", ""),
+    ("git checkout -- :/", "git checkout -- :/ ", ""),
+    ("git restore .", "git restore -- . ", ""),
+    ("git restore -W :/", "git restore -W -- :/ ", ""),
+    ("git restore --source=HEAD --staged --worktree .", "git restore --source=HEAD --staged --worktree -- . ", ""),
+    ("git restore -s HEAD -SW .", "git restore -s HEAD -SW -- . ", ""),
+    ("git reset --hard", _RESTORE, " && git reset -q"),
+    ("git reset -q --hard HEAD", _RESTORE, " && git reset -q"),
+    ("git reset --hard same", _RESTORE, " && git reset -q && git reset --keep same"),
+    ("git checkout -f", _RESTORE, " && git reset -q"),
+    ("git checkout -qf same", _RESTORE, " && git reset -q && git checkout -q same"),
+    ("git checkout --force -b new", _RESTORE, " && git reset -q && git checkout -b new"),
+    ("git switch -f same", _RESTORE, " && git reset -q && git switch same"),
+    ("git switch --discard-changes same", _RESTORE, " && git reset -q && git switch same"),
+    ("git fetch . && git reset --hard @", _RESTORE, " && git reset -q"),
 )
-def test_discarding_everything_is_refused_where_a_protected_file_changed(
-    project: Path, command: str, remedy: str, then: str
-) -> None:
+
+
+def test_discarding_everything_is_refused_where_a_protected_file_changed(project: Path) -> None:
     _git(project, "branch", "same")
-    remedy = f"{remedy}':(top,exclude).envrc'{then}"
     for name in ("a.txt", ".envrc"):
         (project / name).write_text("mine\n")
+    remedies = [f"{remedy}':(top,exclude).envrc'{then}" for _, remedy, then in _DISCARDING]
+    # Between them somebody changes the file again.
+    change = "cat a.txt .envrc; echo mine > a.txt; : {}"
+    calls = [
+        (command, remedy, change.format(number))
+        for number, ((command, _, _), remedy) in enumerate(zip(_DISCARDING, remedies, strict=True))
+    ]
 
-    [told, done] = _play(project, [command, remedy])
+    results = _play(project, [one for each in calls for one in each])
 
-    assert "changes or removes .envrc" in told
-    assert f"`{remedy}` leaves them" in told
-    assert "not run" not in done
-    assert ((project / "a.txt").read_text(), (project / ".envrc").read_text()) == ("one\n", "mine\n")
+    assert len(results) == 3 * len(_DISCARDING)
+    for (command, remedy, _), told, done, left in zip(calls, results[::3], results[1::3], results[2::3], strict=True):
+        assert "changes or removes .envrc" in told, command
+        assert f"`{remedy}` leaves them" in told
+        assert "not run" not in done, remedy
+        assert left == "one\nmine", remedy
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_restoring_what_is_not_protected_runs(project: Path) -> None:
+    commands = [
         "git checkout .",
         "git restore --staged .",
         "git restore -S .",
@@ -486,14 +494,15 @@ def test_discarding_everything_is_refused_where_a_protected_file_changed(
         "git clean -fd",
         "cd {project} && git checkout -- a.txt",
         "git -C {project} reset --hard",
-    ],
-)
-def test_restoring_what_is_not_protected_runs(project: Path, command: str) -> None:
-    (project / "a.txt").write_text("mine\n")
+    ]
 
-    [told] = _play(project, [command.replace("{project}", str(project))])
+    discarding = [command.replace("{project}", str(project)) for command in commands]
+    results = _play(
+        project, [one for at, command in enumerate(discarding) for one in (f"echo mine > a.txt; : {at}", command)]
+    )
 
-    assert "not run" not in told
+    assert [told for told in results[1::2] if "not run" in told] == []
+    assert len(results) == 2 * len(commands)
 
 
 def test_restoring_the_files_of_a_revision_is_refused_where_protected_ones_differ(project: Path) -> None:
