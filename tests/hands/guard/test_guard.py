@@ -677,7 +677,7 @@ def test_a_link_in_a_git_directory_is_moved_away(project: Path, start: Callable[
         link = project / ".git" / path
         link.parent.mkdir(parents=True, exist_ok=True)
         if link.exists():
-            link.rename(link.with_name("former"))
+            link.rename(link.with_name(f"former-{link.name}"))
             brain.check()
 
         link.symlink_to("/home/me/.bashrc")
