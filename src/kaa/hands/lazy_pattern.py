@@ -1,6 +1,7 @@
 """Regular expressions that are compiled when they are used first: most processes need few of theirs."""
 
 import re
+from collections.abc import Callable
 from functools import cached_property
 from typing import AnyStr, Generic
 
@@ -40,3 +41,7 @@ class LazyPattern(Generic[AnyStr]):
     def split(self, text: AnyStr) -> list[AnyStr]:
         """As `re.Pattern.split`, of an expression without groups."""
         return list(self._compiled.split(text))
+
+    def sub(self, replacement: Callable[[re.Match[AnyStr]], AnyStr], text: AnyStr) -> AnyStr:
+        """As `re.Pattern.sub`."""
+        return self._compiled.sub(replacement, text)

@@ -113,6 +113,69 @@ def test_words_without_a_slash_and_in_quotes_are_named(project: Path, key: str, 
     assert named(project, f"[{head}]\n\t{name} = {command}\n") == ({expected} if expected else set())
 
 
+_COMPUTED = {
+    "$(git rev-parse --show-toplevel)/scripts/x": "scripts/x",
+    '\\"$(git rev-parse --show-toplevel)\\"/scripts/x %f': "scripts/x",
+    '\\"$(git rev-parse --show-toplevel)/scripts/later\\"': "scripts/later",
+    "`git rev-parse --show-toplevel`/scripts/x": "scripts/x",
+    "$PWD/scripts/x": "scripts/x",
+    "$(pwd)/scripts/later": "scripts/later",
+    "$HOME/project/scripts/x": "scripts/x",
+    '\\"${HOME}/project/scripts/later\\"': "scripts/later",
+    "$HOME/scripts/later": "",
+    "$GIT_DIR/../scripts/x": "scripts/x",
+    "$(git rev-parse --git-common-dir)/../scripts/x": "scripts/x",
+    '\\"${GIT_PREFIX:-./}scripts/x\\"': "scripts/x",
+    '\\"$(cd \\"$(dirname \\"$0\\")\\" && pwd)/scripts/x\\"': "scripts/x",
+    "$TOOLS/scripts/later": "",
+    "$TOOLS/x": "",
+    "cd scripts && ./x": "scripts/x ./x",
+    "cd scripts; sh x": "scripts/x",
+    "sh -c 'cd scripts; sh x'": "scripts/x",
+    "cd './a b' && sh y": "a b/y",
+    "cd a; cd b; sh z": "a/b/z",
+    "cd a && $PWD/b/z": "a/b/z b/z",
+    'cd \\"$(git rev-parse --show-toplevel)/scripts\\" && sh x': "scripts/x",
+    "env -C scripts sh x": "scripts/x",
+    "python3 -m tools.clean": "tools/__init__.py tools/clean.py",
+    "python3 -m strip": "strip.py",
+    "$PYTHON -mstrip": "strip.py",
+    "PYTHONPATH=a python3 -m part": "a/part/__init__.py a/part/__main__.py",
+    "python3 tools": "tools/__main__.py",
+    "python3 a/part": "a/part/__main__.py",
+    "node scripts/run": "scripts/run.js",
+    "sh tools": "",
+    "grep -m strip": "",
+}
+
+
+@pytest.mark.parametrize("key", ['filter "x"', "alias"])
+def test_words_that_the_shell_computes_are_named(project: Path, key: str) -> None:
+    for path in ("scripts/x", "scripts/run.js", "a b/y", "a/b/z", "strip.py", "tools/clean.py", "a/part/__init__.py"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).touch()
+    for path in ("tools/__init__.py", "tools/__main__.py", "a/part/__main__.py"):
+        (project / path).touch()
+    mark, name = ("!", "x") if key == "alias" else ("", "clean")
+
+    found = {command: named(project, f'[{key}]\n\t{name} = "{mark}{command}"\n') for command in _COMPUTED}
+
+    assert found == {command: _paths(expected) for command, expected in _COMPUTED.items()}
+
+
+def _paths(expected: str) -> set[str]:
+    return {expected} if expected.startswith("a b") else {os.path.normpath(path) for path in expected.split()}
+
+
+def test_many_directories_and_words_are_looked_at_to_a_limit(project: Path) -> None:
+    for number in range(20):
+        (project / f"d{number}").mkdir()
+    changes = "; ".join(f"cd d{number}" for number in range(20))
+    words = " ".join(f"w{number}" for number in range(300))
+
+    assert named(project, f'[filter "x"]\n\tclean = "{changes}; $({words} $$$$((((``"\n') == set()
+
+
 def test_link_and_its_target_are_both_named(project: Path) -> None:
     (project / "real").mkdir()
     (project / "hooks").symlink_to("real")

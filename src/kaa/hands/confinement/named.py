@@ -30,8 +30,15 @@ _MAX_BYTES = 4 * 1024 * 1024  # of configurations of repositories, each content 
 _MAX_INCLUDE_DEPTH = 10  # MAX_INCLUDE_DEPTH in git's config.c
 _MAX_COMMAND = 4096  # characters in which quotes are looked for
 _MAX_PLAIN_WORDS = 256
+_MAX_LOOKS = 10_000  # at what words may name besides; about 0.1 s
+_CHARACTERS_OF_LOOK = 32  # to find the words takes time, too
 _MAX_NAMED = 64  # a configuration that names more than this is not the work of people
-_BETWEEN_WORDS = LazyPattern(r"""[\s;|&()<>"'`=!]+""")
+BETWEEN_WORDS = LazyPattern(r"""[\s;|&()<>"'`=!]+""")
+# What may make words name more than paths from the top: expansions, other directories, modules.
+_FURTHER = LazyPattern(
+    r"(?i)[$`]|\b(?:cd|pushd|pythonpath|node_path)\b|-C|--(?:chdir|directory|cwd|prefix|project)\b"
+    r"|python|pypy|\b(?:py|uv|coverage|node|nodejs|bun|tsx)\b"
+)
 # What git reads besides what is included, as far as it holds no credentials: section and name.
 _FILES = frozenset(
     {
@@ -72,6 +79,13 @@ def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) 
     return tuple(dict.fromkeys((*obeyed.own(gits), *obeyed.everywhere(gits), *led_to)))
 
 
+class Looks:
+    """How often words are still looked at: a command can make repositories with very much configuration."""
+
+    def __init__(self) -> None:
+        self.left = _MAX_LOOKS
+
+
 class NamedByConfiguration:
     """What git obeys for a configuration: the user's own, which is read once, and that of repositories.
 
@@ -91,8 +105,8 @@ class NamedByConfiguration:
 
     def own(self, gits: Sequence[Repository]) -> tuple[str, ...]:
         """Absolute paths that the configuration of repositories names, whether they exist or not."""
-        reader = _Reader(self._home)
-        paths = chain.from_iterable(self._own(git, reader) for git in gits)
+        reader, looks = _Reader(self._home), Looks()
+        paths = chain.from_iterable(self._own(git, reader, looks) for git in gits)
         return _first_inside(_with_target(paths), self.roots, _directories(gits, self.roots))
 
     def everywhere(self, gits: Sequence[Repository]) -> tuple[str, ...]:
@@ -103,25 +117,26 @@ class NamedByConfiguration:
             self._everywhere = [found for found in every if found.entry.names_program]
             self._of_user = [*_in(self._home, _FILES_OF_USER), *self._templates(every)] if self._home else []
         tops = dict.fromkeys((*self.roots, *(os.path.dirname(git.entry) for git in gits)))
-        paths = (path for top in tops for found in self._everywhere for path in _paths(found, top, self._home))
+        looks = Looks()
+        paths = (path for top in tops for found in self._everywhere for path in _paths(found, top, self._home, looks))
         return _first_inside(_with_target(chain(self._of_user, paths)), self.roots, _directories(gits, self.roots))
 
     def _templates(self, every: Iterable[_Found]) -> Iterator[str]:
         """Directories whose hooks are in every new repository, and what links among these lead to."""
         for entry, _ in every:
             if (entry.section, entry.name) == ("init", "templatedir") and (
-                path := _absolute(entry.value, "", self._home)
+                path := absolute(entry.value, "", self._home)
             ):
                 yield path
                 yield from repositories.links_of_hooks(os.path.join(path, "hooks"))
 
-    def _own(self, git: Repository, reader: "_Reader") -> Iterator[str]:
+    def _own(self, git: Repository, reader: "_Reader", looks: Looks) -> Iterator[str]:
         top = os.path.dirname(git.entry)
         places = dict.fromkeys(filter(None, (*git.directories, git.proof)))  # a worktree has its own
         for path in (path for directory in places for path in _in(directory, _OF_REPOSITORY)):
             for found in reader.read(path):
                 if found.entry.names_program:
-                    yield from _paths(found, top, self._home)
+                    yield from _paths(found, top, self._home, looks)
 
 
 def _with_target(paths: Iterable[str]) -> Iterator[str]:
@@ -200,7 +215,7 @@ class _Reader:
         for entry in self._entries[path]:
             found = _Found(entry, os.path.dirname(path))
             yield found
-            if _includes(entry) and (included := _absolute(entry.value, found.directory, self._home)):
+            if _includes(entry) and (included := absolute(entry.value, found.directory, self._home)):
                 yield from self.read(included, (*including, path))
 
     def _parsed(self, content: bytes) -> tuple[ConfigEntry, ...]:
@@ -228,36 +243,50 @@ def _content(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _paths(found: _Found, top: str, home: str) -> Iterator[str]:
+def _paths(found: _Found, top: str, home: str, looks: Looks) -> Iterator[str]:
     """What an entry names; a command is run at the top of the working tree."""
     entry = found.entry
     if _includes(entry) or (entry.section, entry.name) == ("core", "hookspath"):
-        if path := _absolute(entry.value, found.directory if _includes(entry) else top, home):
+        if path := absolute(entry.value, found.directory if _includes(entry) else top, home):
             yield path
             yield from () if _includes(entry) else repositories.links_of_hooks(path)
         return
     for word in _words(entry):
-        path = _absolute(word, top, home)
+        path = absolute(word, top, home)
         # A word of a command may name a file that does not exist yet; most words with a slash are no paths.
         if path and (os.path.isfile(path) or (word.startswith(_SURELY_PATHS) and not os.path.lexists(path))):
             yield path
+    if len(entry.value) <= _MAX_COMMAND and looks.left > 0 and _FURTHER.search(entry.value):
+        from kaa.hands.confinement.shell_words import further_paths  # lazy: few commands say more than a name
+
+        is_shell = entry.section != "alias" or entry.value.startswith("!")
+        plain = frozenset(_plain_words(entry))
+        looks.left -= len(entry.value) // _CHARACTERS_OF_LOOK
+        yield from further_paths(
+            entry.value.removeprefix("!"), top, home, looks, is_shell=is_shell, skips=lambda word: word not in plain
+        )
 
 
 def _words(entry: ConfigEntry) -> Iterator[str]:
     """The words of a command that may name files: all with a slash, and those without one that PATH does not find."""
-    words = _BETWEEN_WORDS.split(entry.value)
-    yield from (word for word in words if "/" in word)
+    yield from (word for word in BETWEEN_WORDS.split(entry.value) if "/" in word)
     if entry.section == "alias" and not entry.value.startswith("!"):
         return  # of git's own commands
-    quoted = _unquoted(entry.value)
-    yield from (word for word in quoted if "/" in word)
+    yield from (word for word in _unquoted(entry.value) if "/" in word)
+    yield from _plain_words(entry)
+
+
+def _plain_words(entry: ConfigEntry) -> list[str]:
+    words = BETWEEN_WORDS.split(entry.value)
     program = next(filter(None, words), "")
-    others = [one for one in dict.fromkeys((*words, *quoted)) if one not in ("", program) and "/" not in one]
+    others = [
+        one for one in dict.fromkeys((*words, *_unquoted(entry.value))) if one not in ("", program) and "/" not in one
+    ]
     if entry.section == "alias":  # people write what they do all day: `!git add package.json`
         from kaa.hands.data_names import is_data_name  # lazy: few aliases are commands of the shell
 
         others = [word for word in others if not is_data_name(word)]
-    yield from others[:_MAX_PLAIN_WORDS]
+    return others[:_MAX_PLAIN_WORDS]
 
 
 def _unquoted(command: str) -> list[str]:
@@ -284,7 +313,7 @@ def _needed(found: _Found, home: str) -> str | None:
     if not (_includes(entry) or key in _FILES or key in _DIRECTORIES):
         return None
     # Only what is included may be relative to the file that says so: all else is relative to where git works.
-    path = _absolute(entry.value, found.directory if _includes(entry) else "", home)
+    path = absolute(entry.value, found.directory if _includes(entry) else "", home)
     if path is None or not os.path.isabs(path):
         return None
     return path if (os.path.isdir if key in _DIRECTORIES else os.path.isfile)(path) else None
@@ -299,7 +328,7 @@ def _includes(entry: ConfigEntry) -> bool:
     return entry.section in ("include", "includeif") and entry.name == "path"
 
 
-def _absolute(word: str, base: str, home: str) -> str | None:
+def absolute(word: str, base: str, home: str) -> str | None:
     """The path that a word means, without `..` if no link comes before that; None if it means none."""
     if word == "~" or word.startswith("~/"):
         word = home + word[1:]
