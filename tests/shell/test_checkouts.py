@@ -10,7 +10,7 @@ import pytest
 from kaa.core.events import Event, ToolExecutionEnd
 from kaa.core.messages import TextContent
 from kaa.ext.asking import NOBODY, Asker
-from kaa.ext.questions import AllowOnce, Approval, Deny
+from kaa.ext.questions import AllowOnce, Approval, Deny, Dismissed, Question
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
@@ -21,7 +21,7 @@ from tests.support.agents import run
 from tests.support.hosts import conversing
 from tests.support.model_script import call, say
 from tests.support.model_server import ModelServer
-from tests.support.person import Person
+from tests.support.person import AnswerT, Person
 
 pytestmark = pytest.mark.usefixtures("mounts")
 _IDENTITY = ("-c", "user.name=n", "-c", "user.email=e@x")
@@ -121,6 +121,61 @@ def test_a_checkout_away_from_protected_files_is_done_outside_after_one_question
     assert "-tools\n+main" in first.diff
     assert first.warning is None or "repeat" not in first.warning
     assert ".husky" not in second.reasons[0]
+
+
+class _Mover(Person):
+    """Somebody while whose answer a branch, or what is checked out, moves."""
+
+    def __init__(self, project: Path, *words: str) -> None:
+        super().__init__(AllowOnce())
+        self._project = project
+        self._words = words
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+        _git(self._project, *self._words)
+        return await super().ask(question)
+
+
+@pytest.mark.parametrize(
+    ("command", "moved"),
+    [
+        ("git switch feat", ("update-ref", "refs/heads/feat", "later")),
+        ("git checkout -q feat", ("update-ref", "-d", "refs/heads/feat")),
+        ("git checkout -qb new feat", ("tag", "-f", "feat", "later")),
+        ("git switch -q feat", ("update-ref", "HEAD", "later")),
+    ],
+)
+def test_a_yes_holds_for_the_commits_that_were_shown(project: Path, command: str, moved: tuple[str, ...]) -> None:
+    """A command in the background can move a branch while the question stands."""
+    for branch in ("feat", "later"):
+        _git(project, "checkout", "-qb", branch)
+        (project / ".envrc").write_text(f"{branch}\n")
+        _git(project, "commit", "-qam", branch)
+    _git(project, "checkout", "-q", "tools")
+    if "-qb" in command:
+        _git(project, "tag", "feat", "feat")
+        _git(project, "branch", "-D", "feat")
+    person = _Mover(project, *moved)
+
+    [told] = _play(project, [command], person)
+
+    assert len(person.questions) == 1
+    assert "It was not run, though the user allowed it: " in told
+    if "later" in moved and "HEAD" not in moved:
+        assert f"feat means another commit now: {_git(project, 'rev-parse', 'later')[:12]}." in told
+    assert _git(project, "symbolic-ref", "--short", "HEAD") == "tools\n"
+    assert (project / ".envrc").read_text() == "tools\n"
+
+
+def test_of_a_branch_and_a_tag_of_one_name_that_is_shown_which_git_takes(project: Path) -> None:
+    _git(project, "tag", "main", "HEAD")
+    _git(project, "commit", "-q", "--allow-empty", "-m", "later")
+    person = Person(AllowOnce())
+
+    _play(project, ["git checkout -q main"], person)
+
+    assert "-tools\n+main" in person.questions[0].diff
+    assert (project / ".envrc").read_text() == "main\n"
 
 
 def test_a_refused_one_changes_nothing(project: Path) -> None:

@@ -1,6 +1,7 @@
 """What the question about a checkout shows of protected files is what the guard accepts afterwards."""
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -198,3 +199,29 @@ def test_what_cannot_be_shown_is_not_accepted(local: RunLocal, repository: Path,
     assert held is not None
     assert "The content cannot be shown" in held.diff
     assert held.contents == {str(repository / ".vscode/tasks.json"): b"{}"}
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_branch_that_is_moved_to_and_fro_is_not_offered(local: RunLocal, repository: Path) -> None:
+    _branch(repository, b"export A=2\n")
+    branch = repository / ".git" / "refs" / "heads" / "other"
+    commits = [f"{git(repository, 'rev-parse', name).strip()}\n" for name in ("other", "main")]
+    is_over = threading.Event()
+
+    def move() -> None:
+        while not is_over.is_set():
+            for commit in commits:
+                new = branch.with_name("new")
+                new.write_text(commit)
+                new.rename(branch)
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        # At main, nothing is held.
+        held = next(filter(None, (_held(local) for _ in range(100))))
+    finally:
+        is_over.set()
+        mover.join()
+
+    assert held.objection == "commands move other at the moment"

@@ -22,6 +22,7 @@ _MOST_CHANGED = 2_000  # files that a stash takes
 _MAX_LINES = 5_000  # of a file, to be compared in a moment
 _SHA1_LENGTH = 40
 _MOST_COMMITS = 32  # that a command applies
+_LOOKS = 1_000  # at a name, in some hundredths of a second: a command may move it to and fro
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _ESCAPE = re.compile(rb"\\([0-7]{3})")  # of blanks, proc_pid_mountinfo(5)
 WITHOUT = ":(top,exclude)"
@@ -61,6 +62,7 @@ class HeldFiles(msgspec.Struct, frozen=True):
         remedy: a command that does the same without them; empty if there is none.
         without: pathspecs that leave them out.
         objection: why no yes lets git change them, a sentence without a full stop; empty if one does.
+        commits: which ones the names of the command mean, by these.
     """
 
     paths: tuple[str, ...]
@@ -69,6 +71,7 @@ class HeldFiles(msgspec.Struct, frozen=True):
     remedy: str = ""
     without: tuple[str, ...] = ()
     objection: str = ""
+    commits: dict[str, str] = {}
 
 
 class Incoming(msgspec.Struct, frozen=True):
@@ -80,6 +83,7 @@ class Incoming(msgspec.Struct, frozen=True):
         patches: files with the changes, and options that say what of them counts.
         merged: of the revision, what has changed since the last common commit.
         reverted: it takes the changes of the commits back.
+        branch: a branch of this name goes before a tag.
     """
 
     revision: str = ""
@@ -87,6 +91,7 @@ class Incoming(msgspec.Struct, frozen=True):
     patches: tuple[str, ...] = ()
     merged: bool = False
     reverted: bool = False
+    branch: bool = False
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -132,22 +137,44 @@ class HeldFilesOfGit:
         if written.patches:
             return await self._held_of_patches(written.patches)
         if written.commits:
-            return await self._held(await self._changes_of(written.commits, is_reverted=written.reverted))
-        return await self.differing_in(written.revision, is_merged=written.merged)
+            return await self._held_of_commits(written.commits, is_reverted=written.reverted)
+        return await self.differing_in(written.revision, is_merged=written.merged, is_branch=written.branch)
 
-    async def differing_in(self, revision: str, *, is_merged: bool = False) -> HeldFiles | None:
+    async def differing_in(
+        self, revision: str, *, is_merged: bool = False, is_branch: bool = False
+    ) -> HeldFiles | None:
         """The protected files that a checkout of a revision would have to change; None if it can change all it has to.
 
         Args:
             revision: see `Incoming`.
             is_merged: only what has changed in it since the last common commit counts.
+            is_branch: see `Incoming`.
         """
-        for name in (revision, f"refs/remotes/origin/{revision}"):
-            base = await self._git.ask("merge-base", "--end-of-options", "HEAD", name) if is_merged else None
-            changes = await self._changes("HEAD" if base is None else line_of(base), name)
-            if changes is not None:
-                return await self._held(changes)
+        first = (f"refs/heads/{revision}",) if is_branch else ()
+        for name in (*first, revision, f"refs/remotes/origin/{revision}"):
+            changes = await self._brought(name, is_merged=is_merged)
+            if changes is None:
+                continue
+            if not changes or await self._held(changes) is None:
+                return None
+            meant = await self._meant(name)
+            if len(meant) != 1:
+                held = await self._held(changes)
+                objection = f"commands move {revision} at the moment"
+                return None if held is None else msgspec.structs.replace(held, objection=objection)
+            held = await self._held(await self._brought(*meant, is_merged=is_merged) or [])
+            return None if held is None else msgspec.structs.replace(held, commits={revision: meant.pop()})
         return None
+
+    async def _brought(self, name: str, *, is_merged: bool) -> "list[tuple[str, _Change]] | None":
+        """What a checkout or a merge of a revision changes, by path; None if git does not know it."""
+        base = await self._git.ask("merge-base", "--end-of-options", "HEAD", name) if is_merged else None
+        return await self._changes("HEAD" if base is None else line_of(base), name)
+
+    async def _meant(self, name: str) -> set[str]:
+        """The objects that a name means, of the moments that some looks at it take."""
+        answer = await self._git.ask("rev-parse", *[name] * _LOOKS)
+        return set() if answer is None else {*os.fsdecode(answer.tail).splitlines()}
 
     async def _changes(self, before: str, after: str) -> "list[tuple[str, _Change]] | None":
         """What changes between two revisions, by path; None if git does not know one of them."""
@@ -160,15 +187,17 @@ class HeldFilesOfGit:
         raw = zip(words[1::2], words[::2], strict=False)
         return [(path, _Change(*change.removeprefix(":").split(" "))) for path, change in raw]
 
-    async def _changes_of(self, commits: Sequence[str], *, is_reverted: bool) -> "list[tuple[str, _Change]]":
-        """What the first of some commits change, each compared with its first parent."""
+    async def _held_of_commits(self, commits: Sequence[str], *, is_reverted: bool) -> HeldFiles | None:
+        """What is held of what the first of some commits change, each compared with its first parent."""
         answer = await self._git.ask("rev-list", "--no-walk=unsorted", "--parents", "--end-of-options", *commits)
         changes: list[tuple[str, _Change]] = []
-        for line in [] if answer is None else os.fsdecode(answer.tail).splitlines()[:_MOST_COMMITS]:
+        lines = [] if answer is None else os.fsdecode(answer.tail).splitlines()
+        for line in lines[:_MOST_COMMITS]:
             commit, *parents = line.split()
             pair = (parents[0] if parents else _EMPTY_TREE, commit)
             changes += await self._changes(*(reversed(pair) if is_reverted else pair)) or []
-        return changes
+        held = await self._held(changes)
+        return None if held is None else msgspec.structs.replace(held, commits={" ".join(commits): " ".join(lines)})
 
     async def _held_of_patches(self, patches: Sequence[str]) -> HeldFiles | None:
         """What is held of the files that patches change. Commands can change a patch after it was looked at."""

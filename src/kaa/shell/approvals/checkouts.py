@@ -27,6 +27,7 @@ AskTaken: TypeAlias = Callable[[Taken], Awaitable[HeldFiles | None]]
 _HARD = frozenset({"--hard", "--merge", "--keep"})
 _LETTERS = re.compile("-[A-Za-z]+")
 _MOST_NAMED = 5
+_ABBREVIATED = 12  # digits of a commit
 _PLACES = (".", ":/")
 _PRESENT = ("HEAD", "@")
 _FORCING = frozenset({"-f", "--force", "--discard-changes"})
@@ -111,6 +112,17 @@ def explained(held: HeldFiles) -> str:
     more = len(held.paths) - _MOST_NAMED
     named = ", ".join(held.paths[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"it changes or removes {named}, which the sandbox protects, so git would stop half way"
+
+
+def meant_otherwise(shown: HeldFiles, now: HeldFiles | None) -> str:
+    """Return why a yes does not count after which something else would be done than was shown; empty if it counts."""
+    if now == shown:
+        return ""
+    commits = {} if now is None else now.commits
+    moved = next((name for name, commit in shown.commits.items() if commits.get(name) != commit), "")
+    if now is None or now.objection or not moved:
+        return "what it changes is not what was shown any more"
+    return f"{moved} means another commit now: {commits.get(moved, '')[:_ABBREVIATED]}"
 
 
 def _loss(words: Words) -> _Loss | None:
@@ -269,6 +281,10 @@ def _one(operands: Sequence[str]) -> Incoming | None:
     return Incoming("@{-1}" if operands == ["-"] else operands[0]) if len(operands) == 1 else None
 
 
+def _branch(operands: Sequence[str]) -> Incoming | None:
+    return None if (found := _one(operands)) is None else msgspec.structs.replace(found, branch=True)
+
+
 def _last(operands: Sequence[str]) -> Incoming | None:
     return Incoming(operands[-1]) if operands else None
 
@@ -342,8 +358,8 @@ _NOT_WRITING = frozenset(
     "--abort --cached --check --continue --numstat --quit --show-current-patch --skip --stat --summary".split()  # noqa: SIM905
 )
 _FORMS = {
-    "checkout": _Form(_one, "bB", _CONFLICT),
-    "switch": _Form(_one, "cC", _CONFLICT),
+    "checkout": _Form(_branch, "bB", _CONFLICT),
+    "switch": _Form(_branch, "cC", _CONFLICT),
     "reset": _Form(_one),
     "read-tree": _Form(_last),
     "rebase": _Form(_one, "sXxC", _STRATEGY | {"--onto", "--exec"}),

@@ -327,7 +327,7 @@ class Gate:
         """Ask whether a command of git leaves the sandbox that would stop half way at protected files."""
         if (held := await self._held(call)) is None:
             return verdict
-        from kaa.shell.approvals.checkouts import explained  # lazy: few commands are held
+        from kaa.shell.approvals.checkouts import explained, meant_otherwise  # lazy: few commands are held
 
         call = await self._sparing.spare(call) if call.losses else call
         objection = held.objection or self._outside.objection(call)
@@ -353,7 +353,11 @@ class Gate:
                 diff=held.diff,
             )
             answer = await self._ask(call, question, rules_count=False)
-        return msgspec.structs.replace(answer, files=held.contents) if isinstance(answer, Allowed) else answer
+            if isinstance(answer, Denied):
+                return answer
+            if otherwise := meant_otherwise(held, await self._held(call)):  # a command in the background did that
+                return Denied(wording.held_otherwise(otherwise))
+        return msgspec.structs.replace(answer, files=held.contents)
 
     def _escalations_for(self, tool: str, blocked: Sequence[Blocked], *, shows: bool = False) -> tuple[Escalation, ...]:
         """The least that lets a call through; see `escalations_for`."""

@@ -163,6 +163,11 @@ def held(command: str, reason: str, objection: str | None, remedy: str, *, can_b
     return f"It was not run: {reason}.{outside}{way} {_by_the_user(command)}"
 
 
+def held_otherwise(reason: str) -> str:
+    """A command of git would do something else than the person was shown. `reason`: why, without a full stop."""
+    return f"It was not run, though the user allowed it: {reason}. Run it again to have them asked about that."
+
+
 def only_by_tool(blocked: Sequence[Blocked], *, can_ask: bool) -> Refuse | None:
     """A command tried to write existing protected files, and nothing else was blocked; None if that is not so.
 
