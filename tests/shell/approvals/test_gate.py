@@ -464,7 +464,7 @@ class TestForeseenNeeds:
 
         stage.commands("git push")
 
-        assert stage.ran == [("git push", "outside, unattended")]
+        assert stage.ran == [("git push", "outside")]
 
     def test_a_rule_for_the_inside_does_not_answer_it(self) -> None:
         stage = Stage(Deny(), allow=["bash: git push"])
@@ -480,7 +480,7 @@ class TestForeseenNeeds:
         stage.commands("git push", "git push")
 
         assert len(stage.person.questions) == 1
-        assert [permit for _, permit in stage.ran] == ["outside", "outside, unattended"]
+        assert [permit for _, permit in stage.ran] == ["outside", "outside"]
 
     def test_a_program_that_commands_can_write_is_not_run_outside(self) -> None:
         stage = Stage(policy="auto")
@@ -624,7 +624,7 @@ class TestForeseenNeeds:
 
         stage.commands("git push origin main")
 
-        assert stage.ran == [("git push origin main", "outside, unattended")]
+        assert stage.ran == [("git push origin main", "outside")]
 
     def test_without_a_user_a_call_that_needs_a_host_runs(self) -> None:
         stage = Stage(policy="auto", headless=True)
@@ -1578,7 +1578,7 @@ class TestAfter:
 
         stage.commands("git pull")
 
-        assert stage.ran[-1] == ("git pull", "outside, unattended")
+        assert stage.ran[-1] == ("git pull", "outside")
         assert len(stage.ran) == 3
 
     def test_a_rule_for_always_must_say_outside(self, tmp_path: Path) -> None:

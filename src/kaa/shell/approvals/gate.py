@@ -438,7 +438,9 @@ class Gate:
         if self._sandbox.mode == "full-access":
             return None
         if call.risk == "command":
-            workspace_of = self._sandbox.watched if verdict.asked else self._sandbox.unattended
+            # What git brings is not in the words that a rule or an earlier answer allows.
+            is_watched = verdict.asked or (call.reach is not None and call.reach.runs("git"))
+            workspace_of = self._sandbox.watched if is_watched else self._sandbox.unattended
             place = self._outside.links(call), self._outside.start(call)
             return WorkspacePermit(
                 self._sandbox.watched(*place, verdict.files) if verdict.files else workspace_of(*place)

@@ -3,6 +3,7 @@
 For deny rules and warnings, where seeing more is better; nothing is allowed because of what is found here.
 """
 
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -104,6 +105,10 @@ class CommandReach(msgspec.Struct, frozen=True):
     simple: tuple[SimpleCommand, ...]
     complete: bool
     is_flat: bool = False
+
+    def runs(self, program: str) -> bool:
+        """Whether one of the programs has this name, wherever it lies."""
+        return any(words and posixpath.basename(words[0] or "") == program for words in self.commands)
 
 
 def reach(script: Script) -> CommandReach:
