@@ -314,6 +314,18 @@ def test_what_writes_no_protected_file_runs(project: Path, command: str) -> None
     assert "error" not in told
 
 
+@pytest.mark.parametrize(
+    "command", ["cd $PWD && git switch main", 'cd sub && cd "$(git rev-parse --show-toplevel)" && git switch main']
+)
+def test_where_nobody_could_know_of_it_before_the_result_says_what_git_left(project: Path, command: str) -> None:
+    (project / "sub").mkdir()
+
+    [told] = _play(project, [command])
+
+    assert "Switched to branch 'main'" in told
+    assert f"Writing {project}/.envrc is blocked" in told
+
+
 def test_a_pull_that_stops_at_what_nobody_knew_of_says_how_to_go_on(project: Path, tmp_path: Path) -> None:
     _side_branch(project)
     _git(tmp_path, "clone", "-q", "-b", "tools", str(project), "clone")

@@ -281,6 +281,33 @@ def test_a_mount_point_that_cannot_be_removed_is_not_a_protected_name(name: str)
     assert all(one.kind == "write" for one in _denials().in_passing(f"rm: cannot remove '{name}': {_READ_ONLY}", "/p"))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git switch other",
+        "cd src && git switch other",
+        "cd {} && git switch other",
+        "cd $PWD && git switch other",
+        'cd "$(git rev-parse --show-toplevel)" && git switch other',
+        "cd src && cd .. && git switch other",
+        "pushd src && git switch other",
+        "git switch -C new other",
+        "git -C $(pwd)/src switch other",
+    ],
+)
+@pytest.mark.parametrize(
+    "line", ["unable to unlink old '.envrc': Device or resource busy", f"unable to create file .envrc: {_READ_ONLY}"]
+)
+def test_git_names_from_the_top_what_it_cannot_replace(tmp_path: Path, command: str, line: str) -> None:
+    root = _project(tmp_path)
+    expected = (Blocked("protected", str(Path(root, ".envrc")), stopped="git"),)
+    denials = _denials(writable=(root,))
+
+    for start in (root, str(Path(root, "src"))):
+        told = (f"error: {line}\nSwitched\n", start, command.format(root))
+        assert (denials.in_passing(*told), denials.in_output(*told)) == (expected, expected)
+
+
 def test_landlock_does_not_hold_protected_names(tmp_path: Path) -> None:
     root = _project(tmp_path)
     denials = _denials(writable=(root,), tier="landlock")

@@ -74,7 +74,7 @@ class Denials:
         """
         if self._policy.mode == "full-access":
             return ()
-        found = dict.fromkeys(self._refusals(text, self._places(command, cwd), command))
+        found = dict.fromkeys(self._refusals(text, cwd, command))
         if not found and re.search(_NOT_SIGNED, text):
             found[Blocked("outside", "Signing with your key, which is hidden,")] = None
         if hosts := re.findall(_SSH, text):
@@ -95,12 +95,14 @@ class Denials:
         Args:
             text: as for `in_output`.
             cwd: likewise.
+            command: likewise.
         """
         if self._policy.mode == "full-access":
             return ()
         own = (refusal for refusal in refusals(text) if not refusal.cited)
         places = self._places(command, cwd)
-        told = (blocked for refusal in own for blocked in self._stopped(refusal, places, command))
+        seen = ((refusal, self._seen_from(refusal, places, cwd)) for refusal in own)
+        told = (blocked for refusal, known in seen for blocked in self._stopped(refusal, known, command))
         held = dict.fromkeys(blocked for blocked in told if self._holds(blocked))
         return tuple(held)[:_MAX_REPORTED]
 
@@ -208,9 +210,10 @@ class Denials:
         no_loopback = self._policy.tier == "landlock"
         return re.search(_NO_NAME, text) is not None or (no_loopback and re.search(_NO_SOCKET, text) is not None)
 
-    def _refusals(self, text: str, places: Sequence[str], command: str) -> Iterator[Blocked]:
+    def _refusals(self, text: str, cwd: str, command: str) -> Iterator[Blocked]:
+        places = self._places(command, cwd)
         for refusal in refusals(text):
-            stopped = list(self._stopped(refusal, places, command))
+            stopped = list(self._stopped(refusal, self._seen_from(refusal, places, cwd), command))
             yield from stopped
             if stopped or refusal.reason != "read-only":
                 continue
@@ -228,6 +231,19 @@ class Denials:
                 return []
             places.append(self._absolute(name, places[-1]))
         return list(dict.fromkeys(reversed(places)))
+
+    def _seen_from(self, refusal: Refusal, places: Sequence[str], cwd: str) -> Sequence[str]:
+        """The directories from which a program may have named its paths. `places`: see `_places`.
+
+        git names what it cannot replace from the top of the repository, wherever it was started; where that is not
+        known, a file that exists below the present one is taken for it.
+        """
+        if not re.search(_GIT_STOPPED, refusal.line):
+            return places
+        tops = list(dict.fromkeys(map(_top_of_repository, places or [cwd])))
+        names = (*refusal.paths, *refusal.words)
+        having = [top for top in tops if any(os.path.lexists(os.path.join(top, name)) for name in names)]
+        return having or (tops if places else [])
 
     def _stopped(self, refusal: Refusal, places: Sequence[str], command: str) -> Iterator[Blocked]:
         """What a program was kept from, if it was the sandbox that did it. `places`: see `_places`."""
@@ -370,6 +386,16 @@ class Denials:
             while cwd != self._root and _is_below(cwd, self._root) and not os.path.lexists(os.path.join(cwd, ".git")):
                 cwd = os.path.dirname(cwd)
         return os.path.normpath(os.path.join(cwd, path))
+
+
+def _top_of_repository(place: str) -> str:
+    """The working tree of git that a directory is in; the directory itself if it is in none."""
+    path = place
+    while not os.path.lexists(os.path.join(path, ".git")):
+        if path == (above := os.path.dirname(path)):
+            return place
+        path = above
+    return path
 
 
 @lru_cache(maxsize=4)
