@@ -108,6 +108,27 @@ def test_what_is_entered_while_kaa_starts_is_shown_and_survives_a_kill(seat: Sea
     assert seat.heard()[-1] == ("user", "tell me of apples\n\nand of pears")
 
 
+def test_what_is_entered_while_kaa_starts_is_sent_in_order_also_where_a_file_is_named(seat: Seat) -> None:
+    waits = {"type": "command", "command": f"until [ -e {seat.project / 'go'} ]; do sleep 0.1; done"}
+    (seat.home / "hooks.json").write_text(json.dumps({"hooks": {"SessionStart": [{"matcher": "", "hooks": [waits]}]}}))
+    (seat.project / "a.txt").write_text("fruit\n")
+    with seat.start(script=[say("Sweet."), say("Sour.")]) as program:
+        program.wait_for("Ask kaa to do something")
+        for text in ("look into @a.txt ", "second", "third"):
+            enter(program, text)
+            program.wait_for(f"afterwards: {text.strip()}")
+        (seat.project / "go").touch()
+        program.wait_for("Sour.")
+        program.wait_for(READY)
+
+    entered = [content for role, content in seat.heard() if role == "user"]
+    assert [next(word for word in ("a.txt", "second", "third") if word in text) for text in entered] == [
+        "a.txt",
+        "second",
+        "third",
+    ]
+
+
 def test_without_a_session_nothing_that_is_entered_while_kaa_starts_is_written(seat: Seat) -> None:
     waits = {"type": "command", "command": f"until [ -e {seat.project / 'go'} ]; do sleep 0.1; done"}
     (seat.home / "hooks.json").write_text(json.dumps({"hooks": {"SessionStart": [{"matcher": "", "hooks": [waits]}]}}))

@@ -69,6 +69,7 @@ class Engine:
         self._command_line = command_line
         self._words = command_line.messages
         self._first: list[UserMessage] = []
+        self._reading = asyncio.Lock()
         self._reopen = reopen
         self._served: tuple[EngineListener, QuestionPresenter] | None = None
         self._post = post
@@ -237,7 +238,8 @@ class Engine:
         Args:
             follow_up: give it to the model when it would stop, not as soon as possible.
         """
-        complete = await with_mentioned(self.workspace, message, self.permits_secret, self._notify_of)
+        async with self._reading:  # nobody overtakes a message whose files are read
+            complete = await with_mentioned(self.workspace, message, self.permits_secret, self._notify_of)
         await self.work.say(complete, follow_up=follow_up)
 
     async def command(self, text: str) -> SubmitOutcome:
