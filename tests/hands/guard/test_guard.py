@@ -3046,6 +3046,87 @@ def test_a_protected_link_that_is_on_the_way_to_what_configuration_names_protect
     assert list(brain.check()) == ["conf/pre-push"]
 
 
+_OBEYED_IN_FOLDERS = {  # what the user has, and the folder that a command exchanges
+    "hook of husky": (".husky/pre-commit", "../scripts/a/check", "scripts/a/check", "scripts"),
+    "its inner folder": (".husky/pre-commit", "../scripts/a/check", "scripts/a/check", "scripts/a"),
+    "file of a subdirectory": ("sub/.envrc", "../conf/envrc", "conf/envrc", "conf"),
+    "settings of an editor": (".vscode/tasks.json", "../config/tasks.json", "config/tasks.json", "config"),
+    "hooks of an agent": (".claude/settings.json", "../config/claude.json", "config/claude.json", "config"),
+    "hook of a repository": (".git/hooks/pre-commit", "../../t/check", "t/check", "t"),
+    "hook of a repository below": ("a/b/c/d/.git/hooks/pre-commit", "../../t/check", "a/b/c/d/t/check", "a/b/c/d/t"),
+    "hooks by configuration": ("", "core.hooksPath t/gh", "t/gh/check", "t"),
+    "included file": ("", "include.path ../t/inc", "t/inc", "t"),
+    "program": ("", "filter.x.clean ./z/t/c", "z/t/c", "z"),
+}
+
+
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("case", _OBEYED_IN_FOLDERS)
+@_needs_git
+def test_a_link_in_the_place_of_a_folder_in_which_something_is_guarded_is_moved_away(
+    project: Path, start: Callable[..., Brain], case: str, exists: bool
+) -> None:
+    link, target, file, folder = _OBEYED_IN_FOLDERS[case]
+    for top in (".", "a/b/c/d"):
+        _git("init", "-q", top, cwd=project)
+    if link:
+        (project / link).parent.mkdir(parents=True, exist_ok=True)
+        (project / link).symlink_to(target)
+    else:
+        _git("config", *target.split(" "), cwd=project)
+    content = "[user]\n"
+    if exists:
+        _write(project / file, content)
+    evil = Path("evil", os.path.relpath(file, folder))
+    brain = start(git_writable=True)
+
+    _write(project / evil, content)
+    if exists:
+        (project / folder).rename(project / "old")
+    (project / folder).parent.mkdir(parents=True, exist_ok=True)
+    (project / folder).symlink_to(project / "evil")
+
+    assert brain.check() == {folder: f"{folder}.kaa-blocked"}
+    assert not (project / folder).is_symlink()
+
+
+@_needs_git
+def test_a_folder_in_which_something_is_guarded_may_be_moved_and_links_beside_it_stay(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    _git("init", "-q", ".", cwd=project)
+    _git("config", "core.hooksPath", "t/gh", cwd=project)
+    _write(project / "t/gh/check", "mine")
+    (project / "other").mkdir()
+    brain = start(git_writable=True)
+
+    (project / "t").rename(project / "u")
+    (project / "u").rename(project / "t")
+    (project / "v").symlink_to("other")
+    (project / "other/t").symlink_to("../other")
+
+    assert brain.check() == {}
+
+
+@_needs_git
+def test_a_link_of_the_user_s_in_the_place_of_a_folder_stays_and_what_it_leads_to_is_guarded(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    _git("init", "-q", ".", cwd=project)
+    _git("config", "core.hooksPath", "t/gh", cwd=project)
+    _write(project / "other/gh/check", "mine")
+    brain = start(git_writable=True)
+
+    brain.ask("expect", path=str(project))
+    (project / "t").symlink_to("other")
+    brain.ask("accept", path=str(project))
+    _write(project / "other/build.py", "work")
+    _write(project / "other/gh/check", "evil")
+
+    assert list(brain.check()) == ["other/gh/check"]
+    assert (project / "t").is_symlink()
+
+
 @_needs_git
 def test_what_the_user_s_configuration_names_in_each_repository_leaves_room(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch

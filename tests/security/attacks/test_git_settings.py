@@ -233,6 +233,26 @@ def test_what_the_repository_above_obeys_in_a_subdirectory_is_not_executed_chang
     assert script.read_text() == "#!/bin/sh\ncat\n"
 
 
+@pytest.mark.parametrize("way", ["husky", "deep"])
+def test_a_folder_in_which_something_is_executed_is_not_exchanged_for_a_link(kaa: Kaa, canary: Path, way: str) -> None:
+    at = "a/b/c/d" if way == "deep" else "."
+    git(kaa, "init", "-q", at, check=True)
+    git(kaa, "config", "core.hooksPath", "tools/hooks" if way == "deep" else ".husky", at=at, check=True)
+    script = kaa.project / at / "tools/hooks/pre-commit"
+    script.parent.mkdir(parents=True)
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    if way == "husky":
+        (kaa.project / ".husky").mkdir()
+        (kaa.project / ".husky/pre-commit").symlink_to("../tools/hooks/pre-commit")
+    evil = canary.with_name("evil")
+
+    play(kaa, f"cd {at} && mkdir -p e/hooks && cp {evil} e/hooks/pre-commit && mv tools old && ln -s e tools")
+    git(kaa, "commit", "--allow-empty", "-m", "x", at=at)
+
+    assert not canary.exists()
+
+
 def test_cookies_of_a_server_are_not_written_over_a_file_of_the_user(kaa: Kaa) -> None:
     startup = Path(kaa.environ["HOME"], "startup")
     startup.write_text("export A=1\n")

@@ -6,7 +6,7 @@ Events of the kernel are hints where to look and nothing more: what counts is wh
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kaa.hands.below import NOTHING_THERE, RootDirectory, is_below, open_root, reach_below
 from kaa.hands.guard.git_directory import looks_bare
@@ -71,7 +71,7 @@ class GuardedDirectories:
         elsewhere = (root for path in git_directories if (root := open_root(path)) is not None)
         self.elsewhere = [Subject(Directory(root, ""), "") for root in elsewhere]
         self.named = frozenset(path.casefold() for path in named)
-        self._names_of_named: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # of which paths
+        self._ways_of_named = _Ways(frozenset(), self.roots)
         self.scans = inotify is None
         self._inotify = inotify
         self._max_directories = min(_MAX_DIRECTORIES, watches_of_user() // _SHARE_OF_WATCHES)
@@ -200,6 +200,13 @@ class GuardedDirectories:
     def has_named_below(self, path: str) -> bool:
         """Whether something below an absolute path is one of the named ones."""
         return any(named.startswith(f"{path.casefold()}/") for named in self.named)
+
+    def is_only_above(self, subject: Subject) -> bool:
+        """Whether this is a folder in which a named path is, and nothing that is guarded for itself."""
+        if not subject.name or subject.is_git or subject.path.casefold() not in self._ways().folders:
+            return False
+        depth, name = subject.directory.depth, subject.name
+        return not (is_judged_name(name, depth) or is_protected_name(name, depth))
 
     def named_below(self, subject: Subject) -> frozenset[str]:
         """Paths of the named ones in a git directory, in lower case, below that."""
@@ -345,15 +352,13 @@ class GuardedDirectories:
             folded == GIT or is_judged_name(name, directory.depth) or is_protected_name(name, directory.depth)
         ):
             return True
-        return folded in self._last_names() and Subject(directory, name).path.casefold() in self.named
+        ways = self._ways()
+        return folded in ways.last_names and Subject(directory, name).path.casefold() in ways
 
-    def _last_names(self) -> frozenset[str]:
-        """What the named paths end with: nearly no name is one of those, and a path takes longer to make."""
-        of, names = self._names_of_named
-        if of is not self.named:
-            names = frozenset(path.rpartition("/")[2] for path in self.named)
-            self._names_of_named = self.named, names
-        return names
+    def _ways(self) -> "_Ways":
+        if self._ways_of_named.named is not self.named:
+            self._ways_of_named = _Ways(self.named, self.roots)
+        return self._ways_of_named
 
     def _note(
         self, spot: Spot, happening: Happening, directories: dict[Directory, None], subjects: dict[Subject, None]
@@ -376,6 +381,40 @@ class GuardedDirectories:
                 directories[spot] = None
         if happening.directory and name.casefold() != GIT and (spot.is_entered or self.is_linked(below)):
             directories[below] = None
+
+
+class _Ways:
+    """The named paths, and the folders on the way to them: a link at one would lead somewhere else.
+
+    Args:
+        named: absolute paths, folded.
+        roots: the writable directories.
+
+    Attributes:
+        named: the same.
+        folders: paths of folders below a root, folded, but no git directory and none in one, which is looked at
+            as a whole; without the named ones.
+        last_names: the last names of all: nearly no name is one of those, and a path takes longer to make.
+    """
+
+    def __init__(self, named: frozenset[str], roots: Sequence[RootDirectory]) -> None:
+        tops = [f"{root.path.casefold().rstrip('/')}/" for root in roots]
+        folders = {folder for path in named for top in tops if path.startswith(top) for folder in _folders(path, top)}
+        self.named = named
+        self.folders = frozenset(folders - named)
+        self.last_names = frozenset(path.rpartition("/")[2] for path in (*named, *self.folders))
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.named or path in self.folders
+
+
+def _folders(path: str, top: str) -> Iterator[str]:
+    """The folders between a path and a directory."""
+    names = path[len(top) :].split("/")
+    for end in range(1, len(names)):
+        if names[end - 1] == GIT:
+            return
+        yield top + "/".join(names[:end])
 
 
 def _with_those_above(directory: Directory) -> Iterator[Directory]:

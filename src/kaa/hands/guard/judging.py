@@ -12,7 +12,7 @@ from kaa.hands.guard.judged import judged_items
 from kaa.hands.guard.repository import bare_repository_items, collects, repository_items
 from kaa.hands.guard.room import Room
 from kaa.hands.guard.subjects import GIT, Directory, Inside, Subject
-from kaa.hands.guard.whole import protected_items
+from kaa.hands.guard.whole import link_items, protected_items
 from kaa.hands.protected import is_judged_name
 
 
@@ -75,6 +75,8 @@ class Judge:
                 named=self._directories.named_below(subject),
                 is_known=is_known,
             )
+        if self._directories.is_only_above(subject):
+            return link_items(directory, subject.name)
         if (
             is_judged_name(subject.name, subject.directory.depth)
             and subject.path.casefold() not in self._directories.named

@@ -427,10 +427,13 @@ class Guard:
         """
         if subject.name and subject.is_git and items:
             self._guard_configured(subject)
+        if self._directories.is_only_above(subject):
+            if items and before != items:  # the user's link: what is behind it is what git obeys now
+                self._guard_all_configured()
+            return
         if self._is_named_link(subject, items):
             if before and before != items:  # the configuration names something else now
-                for git in (one for one in self._baseline.subjects if one.name and one.is_git):
-                    self._guard_configured(git)
+                self._guard_all_configured()
             if self._directories.has_named_below(os.path.realpath(subject.path)):
                 return  # what the link is on the way to is known: the rest of what it leads to is the project's
         link_to_it = self._links_to.get(subject, GuardedLink())
@@ -442,6 +445,11 @@ class Guard:
             return False
         depth = subject.directory.depth
         return not (is_protected_name(subject.name, depth) or is_judged_name(subject.name, depth))
+
+    def _guard_all_configured(self) -> None:
+        """Guard what git obeys for the configuration of any repository, and the user's own."""
+        for git in (one for one in self._baseline.subjects if one.name and one.is_git):
+            self._guard_configured(git)
 
     def _guard_configured(self, git: Subject) -> None:
         """Guard what git obeys for the configuration of a repository, and the user's own."""

@@ -11,12 +11,14 @@ from kaa.hands.guard.items import (
     GuardedItem,
     Items,
     OpenedItem,
+    UnopenedItem,
     Watch,
     file_item,
     opened,
 )
 from kaa.hands.guard.room import Room
 
+_LINK_REASON = "it leads to another folder than the one in which other programs execute or obey files"
 _MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory
 
 
@@ -48,6 +50,15 @@ def protected_items(directory: int, name: str, watch: Watch, room: Room) -> Item
 
     collect(directory, name, "", 0)
     return items
+
+
+def link_items(directory: int, name: str) -> Items:
+    """A link where a folder was, in which something is guarded; nothing if there is no link."""
+    try:
+        target = os.readlink(name, dir_fd=directory)
+    except OSError:
+        return {}
+    return UnopenedItem(target).items("", _LINK_REASON)
 
 
 def _files_first(directory: int) -> list[str]:
