@@ -253,7 +253,7 @@ def test_a_head_without_end_is_refused() -> None:
 
 def test_a_head_that_trickles_is_not_waited_for() -> None:
     async def scenario() -> None:
-        async with world(limits=ProxyLimits(head_seconds=0.05)) as here:
+        async with world(limits=ProxyLimits(head_seconds=0.3)) as here:
             client = await here.client()
             await client.send(b"GET http://exa")
             silent = await here.client()
