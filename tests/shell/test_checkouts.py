@@ -250,6 +250,14 @@ def _side_branch(project: Path) -> None:
         "cd sub && git pull",
         "(cd {project}/sub && git switch -C new side)",
         "git -C sub fetch . && git -C sub revert --no-edit HEAD",
+        "git checkout side -- .envrc a.txt",
+        "git checkout -q side a.txt .envrc",
+        "git restore -s side .envrc a.txt",
+        "git restore --source=side -- a.txt .envrc",
+        "git am < patch",
+        "git am -q3 <'patch'",
+        "timeout 9 git apply < patch",
+        "cd sub && git am ../patch",
     ],
 )
 def test_whatever_writes_protected_files_is_refused_before_it_begins(project: Path, command: str) -> None:
@@ -288,6 +296,10 @@ def test_whatever_writes_protected_files_is_refused_before_it_begins(project: Pa
         "git apply --stat patch",
         "git am plain.patch",
         "git read-tree side",
+        "git checkout side -- a.txt",
+        "git restore -s side a.txt",
+        "git checkout side -- . ':(top,exclude).envrc'",
+        "git apply < plain.patch",
         "cd {project} && git checkout plain",
         "git -C inner switch side",
         "cd inner && git merge side",
@@ -351,6 +363,25 @@ def test_a_patch_is_applied_without_the_protected_files_by_the_command_that_is_n
     told, _ = _play(project, ["git apply patch", remedy])
 
     assert f"`{remedy}` leaves them" in told
+    assert ((project / "a.txt").read_text(), (project / ".envrc").read_text()) == ("side\n", "tools\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        ("git checkout side -- .envrc a.txt", "git checkout side -- a.txt"),
+        ("git restore -s side a.txt .envrc", "git restore -s side -- a.txt"),
+        ("git apply < patch", "git apply --exclude=.envrc patch"),
+    ],
+)
+def test_the_named_command_takes_the_other_files(project: Path, command: str, remedy: str) -> None:
+    _side_branch(project)
+    (project / "patch").write_text(_git(project, "format-patch", "-1", "--stdout", "side"))
+
+    told, done = _play(project, [command, remedy])
+
+    assert f"`{remedy}` leaves them" in told
+    assert "not run" not in done
     assert ((project / "a.txt").read_text(), (project / ".envrc").read_text()) == ("side\n", "tools\n")
 
 

@@ -84,6 +84,7 @@ class Incoming(msgspec.Struct, frozen=True):
         merged: of the revision, what has changed since the last common commit.
         reverted: it takes the changes of the commits back.
         branch: a branch of this name goes before a tag.
+        paths: nothing but these of the revision, and what is below them; empty for all.
     """
 
     revision: str = ""
@@ -92,6 +93,7 @@ class Incoming(msgspec.Struct, frozen=True):
     merged: bool = False
     reverted: bool = False
     branch: bool = False
+    paths: tuple[str, ...] = ()
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -138,10 +140,12 @@ class HeldFilesOfGit:
             return await self._held_of_patches(written.patches)
         if written.commits:
             return await self._held_of_commits(written.commits, is_reverted=written.reverted)
-        return await self.differing_in(written.revision, is_merged=written.merged, is_branch=written.branch)
+        return await self.differing_in(
+            written.revision, is_merged=written.merged, is_branch=written.branch, paths=written.paths
+        )
 
     async def differing_in(
-        self, revision: str, *, is_merged: bool = False, is_branch: bool = False
+        self, revision: str, *, is_merged: bool = False, is_branch: bool = False, paths: Sequence[str] = ()
     ) -> HeldFiles | None:
         """The protected files that a checkout of a revision would have to change; None if it can change all it has to.
 
@@ -149,10 +153,11 @@ class HeldFilesOfGit:
             revision: see `Incoming`.
             is_merged: only what has changed in it since the last common commit counts.
             is_branch: see `Incoming`.
+            paths: likewise.
         """
         first = (f"refs/heads/{revision}",) if is_branch else ()
         for name in (*first, revision, f"refs/remotes/origin/{revision}"):
-            changes = await self._brought(name, is_merged=is_merged)
+            changes = await self._brought(name, paths, is_merged=is_merged)
             if changes is None:
                 continue
             if not changes or await self._held(changes) is None:
@@ -162,23 +167,23 @@ class HeldFilesOfGit:
                 held = await self._held(changes)
                 objection = f"commands move {revision} at the moment"
                 return None if held is None else msgspec.structs.replace(held, objection=objection)
-            held = await self._held(await self._brought(*meant, is_merged=is_merged) or [])
+            held = await self._held(await self._brought(next(iter(meant)), paths, is_merged=is_merged) or [])
             return None if held is None else msgspec.structs.replace(held, commits={revision: meant.pop()})
         return None
 
-    async def _brought(self, name: str, *, is_merged: bool) -> "list[tuple[str, _Change]] | None":
+    async def _brought(self, name: str, paths: Sequence[str], *, is_merged: bool) -> "list[tuple[str, _Change]] | None":
         """What a checkout or a merge of a revision changes, by path; None if git does not know it."""
         base = await self._git.ask("merge-base", "--end-of-options", "HEAD", name) if is_merged else None
-        return await self._changes("HEAD" if base is None else line_of(base), name)
+        return await self._changes("HEAD" if base is None else line_of(base), name, paths)
 
     async def _meant(self, name: str) -> set[str]:
         """The objects that a name means, of the moments that some looks at it take."""
         answer = await self._git.ask("rev-parse", *[name] * _LOOKS)
         return set() if answer is None else {*os.fsdecode(answer.tail).splitlines()}
 
-    async def _changes(self, before: str, after: str) -> "list[tuple[str, _Change]] | None":
+    async def _changes(self, before: str, after: str, paths: Sequence[str] = ()) -> "list[tuple[str, _Change]] | None":
         """What changes between two revisions, by path; None if git does not know one of them."""
-        listing = ("--raw", "-z", "--no-abbrev", "--no-renames", "--end-of-options", before, after)
+        listing = ("--raw", "-z", "--no-abbrev", "--no-renames", "--end-of-options", before, after, "--", *paths)
         if (answer := await self._git.ask("diff-tree", "-r", *listing)) is None:
             return None
         words = os.fsdecode(answer.tail).split("\0")

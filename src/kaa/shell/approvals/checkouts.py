@@ -15,8 +15,10 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from kaa.host.paths import is_below
 from kaa.shell.approvals.calls import JudgedCall
-from kaa.shell.approvals.grammar import Words
+from kaa.shell.approvals.grammar import SimpleCommand, Words
+from kaa.shell.approvals.words import literal
 from kaa.workspace.git_held import WITHOUT, HeldFiles, Incoming, Taken
 
 # What of the files that a command writes is protected in the project and held; None if nothing, or not known.
@@ -27,6 +29,8 @@ AskTaken: TypeAlias = Callable[[Taken], Awaitable[HeldFiles | None]]
 _HARD = frozenset({"--hard", "--merge", "--keep"})
 _LETTERS = re.compile("-[A-Za-z]+")
 _MOST_NAMED = 5
+_INPUT = re.compile(r"0?<(?![<&>])\s*(.+)")
+_SPARING = re.compile(r":(?:\((?:top,)?exclude(?:,top)?\)|[!^]/?)(.+)")
 _ABBREVIATED = 12  # digits of a commit
 _PLACES = (".", ":/")
 _PRESENT = ("HEAD", "@")
@@ -77,10 +81,16 @@ async def held_by(call: JudgedCall, root: str, ask: AskHeld, ask_taken: AskTaken
         return None
     if call.directory and not _is_of_same_repository(root, call.directory):
         return None
-    for words in dict.fromkeys(call.reach.commands):
-        written = _written(words)
-        if written is None or (call.directory and written.patches):
+    for words in dict.fromkeys(_with_input(words, call.reach.simple) for words in call.reach.commands):
+        if (part := _part(words)) is not None and (held := await _held_of_part(part, call.directory, ask)):
+            return held
+        if (written := _written(words)) is None:
             continue
+        if call.directory and written.patches:
+            if words[1] != "am":  # git apply leaves out what is not in its directory
+                continue
+            names = (name if name.startswith("-") else os.path.join(call.directory, name) for name in written.patches)
+            written = msgspec.structs.replace(written, patches=tuple(names))
         if (held := await ask(written)) is not None:
             remedy = _excluding(words, held.paths) if written.patches else ""
             return msgspec.structs.replace(held, remedy=remedy)
@@ -93,6 +103,79 @@ async def held_by(call: JudgedCall, root: str, ask: AskHeld, ask_taken: AskTaken
             without = tuple(dict.fromkeys(one for held in found for one in held.without))
             return msgspec.structs.replace(found[0], paths=paths, without=without, remedy=loss.instead(without))
     return None
+
+
+def _with_input(words: Words, simple: Sequence[SimpleCommand]) -> Words:
+    """A command that applies a patch, with the file that it would read as its input."""
+    if words[:1] != ("git",) or words[1:2] not in (("apply",), ("am",)):
+        return words
+    for command in simple:
+        if command.words[1 - len(words) :] == words[1:]:
+            for redirection in command.redirections:
+                file = literal(found[1].encode()) if (found := _INPUT.fullmatch(redirection)) else None
+                if file is not None and not file.startswith("-"):
+                    return (*(word for word in words if word != "-"), file)
+    return words
+
+
+class _Part(NamedTuple):
+    """A command that takes some files from a revision: its words before their names, and these."""
+
+    head: tuple[str, ...]
+    revision: str
+    places: tuple[str, ...]
+    spared: tuple[str, ...]
+
+
+def _part(words: Words) -> _Part | None:
+    """What a command of git takes from a revision by name; None for another one, and if that is not known."""
+    known = [word for word in words if word is not None]
+    if words[:1] != ("git",) or words[1:2] not in (("checkout",), ("restore",)) or len(known) < len(words):
+        return None
+    if _restoring(words) is not None:  # all of it, see `_loss`
+        return None
+    sources, places, head = _sources(known), list[str](), known[:2]
+    is_past_options = False
+    for before, word in pairwise(known[1:]):
+        if word == "--" and not is_past_options:
+            is_past_options = True
+            if known[1] == "checkout":
+                sources, head, places = places, [*head, *places], []
+        elif is_past_options or not (word.startswith("-") or _names_source(known, before)):
+            places.append(word)
+        else:
+            head.append(word)
+    if known[1] == "checkout" and not is_past_options and len(places) > 1:
+        sources = [places.pop(0)]
+        head += sources
+    spared = tuple(found[1] for place in places if (found := _SPARING.fullmatch(place)))
+    places = [place for place in places if not _SPARING.fullmatch(place)]
+    is_magic = any(place.startswith(":") and place != ":/" for place in places)
+    if len(sources) != 1 or not places or is_magic or (known[1] == "restore" and _is_of_index(known)):
+        return None
+    return _Part(tuple(head), sources[0], tuple(places), spared)
+
+
+def _from_top(place: str, directory: str) -> str:
+    """What a pathspec names, from the project, of one in a directory of it."""
+    return "." if place == ":/" else os.path.normpath(os.path.join(directory, place))
+
+
+async def _held_of_part(part: _Part, directory: str, ask: AskHeld) -> HeldFiles | None:
+    """What is held of it, if it names others, too: those would be all that git writes."""
+    paths = {place: _from_top(place, directory) for place in part.places}
+    held = await ask(Incoming(part.revision, paths=tuple(paths.values())))
+    if held is None:
+        return None
+    found = tuple(path for path in held.paths if not is_below(path, part.spared))
+    left_out = [one.removeprefix(WITHOUT) for one in held.without]
+    kept = [place for place, path in paths.items() if not is_below(path, left_out)]
+    if not found or not kept:
+        return None
+    is_within = any(paths[place] == "." or is_below(path, (paths[place],)) for place in kept for path in found)
+    spared = dict.fromkeys((*part.spared, *left_out)) if is_within or part.spared else ()
+    remedy = shlex.join((*part.head, "--", *kept, *(f"{WITHOUT}{one}" for one in spared)))
+    return msgspec.structs.replace(held, paths=found, remedy=remedy)
 
 
 def _is_of_same_repository(root: str, directory: str) -> bool:
@@ -226,20 +309,33 @@ def _unforced(words: Words) -> Iterator[str | None]:
 
 def _restoring(words: Words) -> _Loss | None:
     """What restores all that changed in the working tree, from the index or a revision."""
-    sources = [word.partition("=")[2] for word in words if word is not None and word.startswith("--source=")]
+    sources = _sources(words)
     places: list[str] = []
     for before, word in pairwise(words[1:]):
-        if word is not None and words[1] == "restore" and before in ("-s", "--source"):
-            sources.append(word)
-        elif word is not None and not word.startswith("-"):
+        if not _names_source(words, before) and word is not None and not word.startswith("-"):
             places.append(word)
     if words[1] == "checkout" and len(places) > 1:
         sources.append(places.pop(0))
-    is_of_index = words[1] == "restore" and _has(words, "--staged", "S") and not _has(words, "--worktree", "W")
+    is_of_index = words[1] == "restore" and _is_of_index(words)
     if len(places) != 1 or places[0] not in _PLACES or is_of_index:
         return None
     revision = sources[-1] if sources and sources[-1] not in _PRESENT else ""
     return _Loss(Taken(changes=True), lambda without: _leaving(without, words), revision)
+
+
+def _sources(words: Words | Sequence[str]) -> list[str]:
+    """Of which revisions git restores files, of options."""
+    named = [word.partition("=")[2] for word in words if word is not None and word.startswith("--source=")]
+    return named + [word for before, word in pairwise(words[1:]) if word is not None and _names_source(words, before)]
+
+
+def _names_source(words: Words | Sequence[str], option: str | None) -> bool:
+    """Whether what follows an option is the revision whose files git restores."""
+    return words[1] == "restore" and option in ("-s", "--source")
+
+
+def _is_of_index(words: Words | Sequence[str]) -> bool:
+    return _has(words, "--staged", "S") and not _has(words, "--worktree", "W")
 
 
 def _has(words: Sequence[str | None], option: str, letter: str) -> bool:
