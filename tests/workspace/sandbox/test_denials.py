@@ -206,6 +206,25 @@ def test_what_the_repository_above_names_is_protected(tmp_path: Path) -> None:
     assert denials.of_named(f"{root}/src/hooks/pre-commit") is not None
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["rm: cannot remove '{}': Device or resource busy", "mv: cannot move 'new' to '{}': Device or resource busy"],
+)
+def test_the_project_is_looked_at_once_for_all_lines_of_an_output(tmp_path: Path, line: str) -> None:
+    root = _project(tmp_path)
+    denials = _denials(writable=(root,))
+    (tmp_path / "later").touch()
+
+    def stopped_at(denials: Denials) -> set[str]:
+        return {found.what for found in denials.in_output(line.format("later"), root, "mv new later")}
+
+    before = stopped_at(denials)
+    (tmp_path / ".git" / "config").write_text("[core]\n\thooksPath = later\n")
+
+    assert stopped_at(denials) == before
+    assert before != stopped_at(_denials(writable=(root,))) == {f"{root}/later"}
+
+
 def test_git_s_configuration_is_named_from_a_subdirectory_and_says_what_can_be_done(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "sub").mkdir()

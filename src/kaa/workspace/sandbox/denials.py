@@ -51,7 +51,7 @@ _GIT_REFUSAL = r"(?i)\.git/|could not lock config file|unable to create temporar
 
 
 class Denials:
-    """What a policy stops, told from the words of programs.
+    """What a policy stops, told from the words of programs. It looks at the project once, for one output.
 
     Args:
         policy: of the hands that ran the command.
@@ -63,6 +63,7 @@ class Denials:
         self._policy = policy
         self._root = root
         self._home = home
+        self._held_in: dict[str, Sequence[str]] = {}  # by directory
 
     def in_output(self, text: str, cwd: str, command: str = "") -> tuple[Blocked, ...]:
         """What was blocked, according to the output of a command that failed.
@@ -267,7 +268,7 @@ class Denials:
         """What a mount keeps from being removed, moved or replaced, also of what configuration or a link names."""
         existing = [path for path in paths if os.path.lexists(path)]
         if self._policy.tier in ("full", "bwrap") and existing:
-            held = (one for one in self._named() for path in existing if _is_below(one, path) or _is_below(path, one))
+            held = (one for one in self._named for path in existing if _is_below(one, path) or _is_below(path, one))
             if found := next((one for one in held if os.path.exists(one)), None):
                 stopped: Stopped = "git" if re.search(_GIT_STOPPED, refusal.line) else "removal"
                 yield Blocked("protected", found, stopped=stopped)
@@ -288,19 +289,22 @@ class Denials:
 
     def _replaced(self, paths: Sequence[str], command: str) -> Iterator[Blocked]:
         """Of what could not replace something in a directory, as by `sed -i`: what it was to replace."""
-        directory = next((os.path.dirname(path) for path in paths), "")
-        try:
-            names = os.listdir(directory)
-        except OSError:
-            return
-        named = self._named()
-        all_paths = [os.path.join(directory, name) for name in names]
-        held = [path for path in all_paths if self._is_held(path) or path in named]
+        held = self._held(next((os.path.dirname(path) for path in paths), ""))
         meant = set(re.split(_WORD_ENDS, command))
         if known := [path for path in held if os.path.basename(path) in meant] or (held if len(held) == 1 else []):
             yield from (Blocked("protected", path) for path in known)
         elif held:
             yield Blocked("protected")
+
+    def _held(self, directory: str) -> Sequence[str]:
+        """Paths of what is a mount in a directory because it is protected."""
+        if directory not in self._held_in:
+            try:
+                all_paths = [os.path.join(directory, name) for name in os.listdir(directory)]
+            except OSError:
+                all_paths = []
+            self._held_in[directory] = [path for path in all_paths if self._is_held(path) or path in self._named]
+        return self._held_in[directory]
 
     def _is_held(self, path: str) -> bool:
         """Whether a name that exists is a mount because it is protected."""
@@ -319,8 +323,9 @@ class Denials:
 
     def _is_named(self, path: str) -> bool:
         """Whether git's configuration names something in the project that holds a path."""
-        return any(_is_below(path, named) for named in self._named())
+        return any(_is_below(path, named) for named in self._named)
 
+    @cached_property
     def _named(self) -> Sequence[str]:
         """What git's configuration, and links among what git executes, name in the project."""
         from kaa.hands.confinement import repositories
