@@ -301,6 +301,7 @@ def test_whatever_writes_protected_files_is_refused_before_it_begins(project: Pa
         "git checkout side -- . ':(top,exclude).envrc'",
         "git apply < plain.patch",
         "cd {project} && git checkout plain",
+        "cd sub && git checkout plain",
         "git -C inner switch side",
         "cd inner && git merge side",
     ],
@@ -316,6 +317,7 @@ def test_what_writes_no_protected_file_runs(project: Path, command: str) -> None
         _git(project, "checkout", "-q", "tools")
     for name, branch in (("patch", "side"), ("plain.patch", "plain")):
         (project / name).write_text(_git(project, "format-patch", "-1", "--stdout", branch))
+    (project / "sub").mkdir()
     _git(project, "init", "-q", "inner")
     _git(project / "inner", "commit", "--allow-empty", "-qm", "one")
     _git(project / "inner", "branch", "side")

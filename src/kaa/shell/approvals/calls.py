@@ -48,7 +48,8 @@ class JudgedCall(msgspec.Struct, frozen=True):
         needs: what it will foreseeably need from outside the sandbox, whether or not it is permitted already.
         private: a path in a command that would be another file outside the sandbox.
         server: the MCP server that it goes to.
-        directory: where its programs work, from the project; empty for the project itself, None if that is not known.
+        directory: where its programs work, from the project; empty for the project itself; None if that is not known,
+            or is not in the project's repository.
     """
 
     id: str
@@ -144,7 +145,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
 
 
 def _directory(reach: CommandReach, root: str) -> str | None:
-    """Where the programs of a command work, from the project; None if that is not known, or outside.
+    """Where the programs of a command work, from the project; None if it is not known, or not in its repository.
 
     Some may work in the project itself where git gets a directory for each of its commands.
     """
@@ -166,7 +167,20 @@ def _directory(reach: CommandReach, root: str) -> str | None:
     if all_places <= {""}:
         return ""
     is_first = len(entered) == 1 and not given and reach.simple[0].words[:1] == ("cd",)
-    return all_places.pop() if len(all_places) == 1 and (is_first or not entered) else None
+    place = all_places.pop() if len(all_places) == 1 and (is_first or not entered) else None
+    return place if place is not None and _is_of_same_repository(root, place) else None
+
+
+def _is_of_same_repository(root: str, directory: str) -> bool:
+    """Whether a directory is there, in the repository of the project, and not behind a link or in one of its own."""
+    path = os.path.join(root, directory)
+    if not os.path.isdir(path) or os.path.realpath(path) != os.path.join(os.path.realpath(root), directory):
+        return False
+    while len(path) > len(root):
+        if os.path.lexists(os.path.join(path, ".git")):
+            return False
+        path = os.path.dirname(path)
+    return True
 
 
 def _below(root: str, place: str | None) -> str | None:

@@ -68,18 +68,15 @@ class _Form(NamedTuple):
     options: frozenset[str] = frozenset()
 
 
-async def held_by(call: JudgedCall, root: str, ask: AskHeld, ask_taken: AskTaken) -> HeldFiles | None:
+async def held_by(call: JudgedCall, ask: AskHeld, ask_taken: AskTaken) -> HeldFiles | None:
     """Return the protected files that a command of git in a call would have to change; None if there are none.
 
     Args:
         call: a call of a tool that runs commands.
-        root: the project.
         ask: tells what of what git writes is protected.
         ask_taken: the same of what it takes away.
     """
     if call.reach is None or call.directory is None:
-        return None
-    if call.directory and not _is_of_same_repository(root, call.directory):
         return None
     for words in dict.fromkeys(_with_input(words, call.reach.simple) for words in call.reach.commands):
         if (part := _part(words)) is not None and (held := await _held_of_part(part, call.directory, ask)):
@@ -176,18 +173,6 @@ async def _held_of_part(part: _Part, directory: str, ask: AskHeld) -> HeldFiles 
     spared = dict.fromkeys((*part.spared, *left_out)) if is_within or part.spared else ()
     remedy = shlex.join((*part.head, "--", *kept, *(f"{WITHOUT}{one}" for one in spared)))
     return msgspec.structs.replace(held, paths=found, remedy=remedy)
-
-
-def _is_of_same_repository(root: str, directory: str) -> bool:
-    """Whether a directory is in the repository of the project, and not behind a link or in one of its own."""
-    path = os.path.join(root, directory)
-    if os.path.realpath(path) != os.path.join(os.path.realpath(root), directory):
-        return False
-    while len(path) > len(root):
-        if os.path.lexists(os.path.join(path, ".git")):
-            return False
-        path = os.path.dirname(path)
-    return True
 
 
 def explained(held: HeldFiles) -> str:

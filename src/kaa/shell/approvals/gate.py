@@ -312,7 +312,7 @@ class Gate:
             return None
         from kaa.shell.approvals.checkouts import held_by  # lazy: few commands are of git
 
-        return await held_by(call, self._sandbox.root, self._sandbox.held_from, self._sandbox.held_of)
+        return await held_by(call, self._sandbox.held_from, self._sandbox.held_of)
 
     async def _refused_if_held(self, call: JudgedCall) -> Denied | None:
         """Refuse a command of git that would stop half way where another one works, whatever a question would say."""

@@ -65,7 +65,7 @@ class Sparing:
         match loss.kind:
             case "files":
                 return loss.paths
-            case "changes" | "untracked" if not call.works_elsewhere:
+            case "changes" | "untracked" if call.directory is not None:
                 changed = await self._ask_git(loss.kind == "untracked")
                 if changed is None or changed.more:
                     return None
