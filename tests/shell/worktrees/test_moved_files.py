@@ -34,6 +34,32 @@ def test_files_of_the_project_are_copied_with_their_permission_to_execute(folder
     assert [path.name for path in directory.iterdir()] == [".claude"]
 
 
+def test_links_to_something_in_the_project_are_copied_as_links(folders: tuple[Path, Path]) -> None:
+    project, directory = folders
+    (project / ".husky").mkdir()
+    (project / ".husky" / "pre-commit").symlink_to("../scripts/check")
+    (project / ".claude").symlink_to("ai")
+    (directory / ".husky.kaa-blocked").mkdir()
+    (directory / ".claude.kaa-blocked").symlink_to("ai")
+
+    assert asyncio.run(copied(project, directory, ".husky/pre-commit", ".claude")) == ()
+
+    assert (directory / ".husky" / "pre-commit").readlink() == Path("../scripts/check")
+    assert (directory / ".claude").readlink() == Path("ai")
+    assert {path.name for path in directory.iterdir()} == {".husky", ".claude"}
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "../canary", "a/../../canary", ".git/x", ".GIT"])
+def test_links_that_lead_elsewhere_are_named(folders: tuple[Path, Path], target: str) -> None:
+    project, directory = folders
+    (project / ".envrc").symlink_to(target)
+
+    [told] = asyncio.run(copied(project, directory, ".envrc"))
+
+    assert told == ".envrc (it is a link to something that is not in the project)"
+    assert list(directory.iterdir()) == []
+
+
 def test_what_is_no_file_of_the_project_is_named(folders: tuple[Path, Path]) -> None:
     paths = ("missing", "folder/../file", ".git/hooks/x", "link", "linked/canary", "folder")
     project, directory = folders

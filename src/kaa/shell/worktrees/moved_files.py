@@ -12,11 +12,12 @@ import shutil
 import stat
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence, Set
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from kaa.workspace.removal import remove_tree
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC  # the link itself, which nobody can exchange then
 _SOURCE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TARGET = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCKED = ".kaa-blocked"
@@ -79,7 +80,7 @@ def _trail(project: str, path: str) -> _Trail:
 
 
 def _copy(path: str, project: str, directory: str, trail: _Trail) -> None:
-    """Copy a file without following a link on either side.
+    """Copy a file, or a link to something in the project as a link, without following a link on either side.
 
     Args:
         path: relative to both directories.
@@ -88,7 +89,8 @@ def _copy(path: str, project: str, directory: str, trail: _Trail) -> None:
         trail: what was at the path some time ago.
 
     Raises:
-        OSError: it is no regular file of the project, changes at this moment, or cannot be written.
+        OSError: it is neither a regular file of the project nor a link to something in it, changes at this moment, or
+            cannot be written.
     """
     *folders, name = path.split("/")
     if _NO_NAMES.intersection((*folders, name)):
@@ -97,10 +99,20 @@ def _copy(path: str, project: str, directory: str, trail: _Trail) -> None:
         source_folders = [opened.enter_context(_opened(project))]
         for folder in folders:
             source_folders.append(opened.enter_context(_opened(folder, source_folders[-1])))
-        source = opened.enter_context(open(os.open(name, _SOURCE, dir_fd=source_folders[-1]), "rb"))
-        status = os.fstat(source.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise PermissionError(0, "it is not a regular file", path)
+        source: IO[bytes] | None = None
+        target_of_link = ""
+        here = os.open(name, _LINK, dir_fd=source_folders[-1])
+        opened.callback(os.close, here)
+        status = os.fstat(here)
+        if stat.S_ISLNK(status.st_mode):
+            target_of_link = os.readlink("", dir_fd=here)
+            if not _stays_inside(path, target_of_link):
+                raise PermissionError(0, "it is a link to something that is not in the project", path)
+        else:
+            source = opened.enter_context(open(os.open(name, _SOURCE, dir_fd=source_folders[-1]), "rb"))
+            status = os.fstat(source.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise PermissionError(0, "it is not a regular file", path)
         opened_now = (*map(os.fstat, source_folders[1:]), status)
         if trail != tuple((one.st_dev, one.st_ino, one.st_ctime_ns) for one in opened_now):
             raise PermissionError(0, "it changed while the worktree was created", path)
@@ -111,9 +123,18 @@ def _copy(path: str, project: str, directory: str, trail: _Trail) -> None:
                 os.mkdir(folder, dir_fd=target_folder)
             target_folder = opened.enter_context(_opened(folder, target_folder))
         _remove_kept(name, target_folder, source_folders[-1])
+        if source is None:
+            os.symlink(target_of_link, name, dir_fd=target_folder)
+            return
         mode = 0o777 if status.st_mode & 0o100 else 0o666
         target = opened.enter_context(open(os.open(name, _TARGET, mode, dir_fd=target_folder), "wb"))
         shutil.copyfileobj(source, target)
+
+
+def _stays_inside(path: str, target: str) -> bool:
+    """Whether a link at a path of the project leads to a place in it by its words, and not among git's own files."""
+    leads_to = os.path.normpath(os.path.join(os.path.dirname(path), target))
+    return not target.startswith("/") and not {"..", ".git"}.intersection(leads_to.casefold().split("/"))
 
 
 @contextlib.contextmanager
