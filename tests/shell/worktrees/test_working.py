@@ -888,6 +888,29 @@ def test_a_file_that_git_ignores_but_has_is_in_it_as_it_is_now(repository: World
     assert (repository.project / "kept.log").read_text() == "now\nmore\n"
 
 
+def test_links_under_protected_names_are_in_it_and_a_merge_leaves_them(repository: World) -> None:
+    project = repository.project
+    for name in ("ai/skills", "scripts", ".claude", ".husky"):
+        (project / name).mkdir(parents=True)
+    (project / "ai" / "skills" / "one.md").write_text("one")
+    (project / "scripts" / "check").write_text("true")
+    links = {".claude/skills": "../ai/skills", ".husky/pre-commit": "../scripts/check", ".clinerules": "ai/rules"}
+    for name, target in links.items():
+        (project / name).symlink_to(target)
+    (project / ".cursorrules").symlink_to("/etc/hostname")
+    repository.git("add", ".")
+    repository.git("commit", "-q", "-m", "links")
+
+    directory = repository.enter()
+    append("more\n", directory / "same")
+    repository.merge()
+
+    assert {name: os.readlink(directory / name) for name in links} == links
+    assert {name: os.readlink(project / name) for name in links} == links
+    assert repository.git("status", "--short").split() == ["M", "same"]
+    assert not [one for one in repository.left_out if one.partition(" ")[0] in links]
+
+
 def test_files_that_worktreeinclude_names_arrive_or_are_named(repository: World) -> None:
     project = repository.project
     (project / ".gitignore").write_text(".env*\n.vscode\nhidden\nlink\n")

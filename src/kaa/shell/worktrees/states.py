@@ -380,9 +380,10 @@ class States:
                 moved |= dict.fromkeys(names)
 
     async def missing(self, directory: str, tree: str) -> list[str]:
-        """Return the paths of files of a tree that are not in a directory, although git has just written them."""
+        """Return the paths of files and links of a tree that are not in a directory, although git just wrote them."""
         entries = (await self._run(_MISSING, directory, tree)).split("\0")
-        return [path for mode, _, path in (entry.partition(" ") for entry in entries) if mode.startswith("100")]
+        named = (entry.partition(" ") for entry in entries)
+        return [path for mode, _, path in named if mode.startswith(("100", "120"))]
 
     async def include(self, project: str, directory: str) -> list[str]:
         """Copy the ignored files that `.worktreeinclude` of the project names. Returns their paths."""
