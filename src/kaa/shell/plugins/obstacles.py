@@ -49,7 +49,7 @@ _RUNNERS = {
 _LONGEST_COMMAND = 10_000  # characters of a hook that are looked at
 # A runner behind another command: `if …; then exit 0; fi; npx tool`, `cd x && uvx tool`, `cat | bunx tool`.
 _RUNS_THEN = re.compile(
-    rf"(?:^|[;&|({{`]|\b(?:if|elif|while|until|then|else|do|exec|command|time|env)\b)[ \t]*+(?:\w++=\S*+[ \t]++)*+"
+    rf"(?:^|[;&|({{`]|\b(?:if|elif|while|until|then|else|do|exec|command|time|env)\b)[ \t]*+(?:\w++=\S*+[ \t]++)*"
     rf"({'|'.join(_RUNNERS)})(?=\s)",
     re.MULTILINE,
 )
