@@ -140,9 +140,16 @@ class HeldFilesOfGit:
             return await self._held_of_patches(written.patches)
         if written.commits:
             return await self._held_of_commits(written.commits, is_reverted=written.reverted)
+        if written.paths and await self._is_below_the_top():
+            return None  # they are named from here, and what git says of them from there
         return await self.differing_in(
             written.revision, is_merged=written.merged, is_branch=written.branch, paths=written.paths
         )
+
+    async def _is_below_the_top(self) -> bool:
+        """Whether the project is a directory of its repository, and not all of it."""
+        prefix = await self._git.ask("rev-parse", "--show-prefix")
+        return prefix is None or line_of(prefix) != ""
 
     async def differing_in(
         self, revision: str, *, is_merged: bool = False, is_branch: bool = False, paths: Sequence[str] = ()
@@ -163,6 +170,8 @@ class HeldFilesOfGit:
             if not changes or await self._held(changes) is None:
                 return None
             meant = await self._meant(name)
+            if not meant:  # git took too long: what was shown is compared as a whole after a yes
+                return await self._held(changes)
             if len(meant) != 1:
                 held = await self._held(changes)
                 objection = f"commands move {revision} at the moment"

@@ -956,11 +956,20 @@ class TestBefore:
         assert (end.reason, len(stage.person.questions)) == ("done", asked)
 
     def test_what_git_knows_of_this_project_says_nothing_of_another(self) -> None:
-        stage = Stage(AllowOnce(), AllowOnce(), policy="auto", changed=())
+        commands = (
+            "git -C ../other reset --hard",
+            "cd x && git checkout .",
+            "git --namespace n -C x reset --hard",
+            "git --config-env a=B -C x reset --hard",
+            "git -C a -C a reset --hard",
+            "git bisect run git -C x reset --hard",
+            "CDPATH=x; cd . && git reset --hard",
+        )
+        stage = Stage(*[AllowOnce()] * len(commands), policy="auto", changed=())
 
-        stage.commands("git -C ../other reset --hard", "cd x && git checkout .")
+        stage.commands(*commands)
 
-        assert len(stage.person.questions) == 2
+        assert len(stage.person.questions) == len(commands)
 
     def test_long_commands_are_judged_like_short_ones(self) -> None:
         long = f"echo {'a ' * 2000}; rm -rf x"

@@ -31,6 +31,8 @@ _MAX_INCLUDE_DEPTH = 10  # MAX_INCLUDE_DEPTH in git's config.c
 _MAX_COMMAND = 4096  # characters in which quotes are looked for
 _MAX_PLAIN_WORDS = 256
 _MAX_LOOKS = 10_000  # at what words may name besides; about 0.1 s
+_LOOKS_OF_VALUE = 4  # however short it is
+_MAX_PATH = 4096  # the kernel takes no longer one
 _CHARACTERS_OF_LOOK = 32  # to find the words takes time, too
 _MAX_NAMED = 64  # a configuration that names more than this is not the work of people
 BETWEEN_WORDS = LazyPattern(r"""[\s;|&()<>"'`=!]+""")
@@ -259,9 +261,9 @@ def _paths(found: _Found, top: str, home: str, looks: Looks) -> Iterator[str]:
     if len(entry.value) <= _MAX_COMMAND and looks.left > 0 and _FURTHER.search(entry.value):
         from kaa.hands.confinement.shell_words import further_paths  # lazy: few commands say more than a name
 
+        looks.left -= _LOOKS_OF_VALUE + len(entry.value) // _CHARACTERS_OF_LOOK
         is_shell = entry.section != "alias" or entry.value.startswith("!")
         plain = frozenset(_plain_words(entry))
-        looks.left -= len(entry.value) // _CHARACTERS_OF_LOOK
         yield from further_paths(
             entry.value.removeprefix("!"), top, home, looks, is_shell=is_shell, skips=lambda word: word not in plain
         )
@@ -332,7 +334,7 @@ def absolute(word: str, base: str, home: str) -> str | None:
     """The path that a word means, without `..` if no link comes before that; None if it means none."""
     if word == "~" or word.startswith("~/"):
         word = home + word[1:]
-    if not word or "\0" in word or word.startswith(("~", "%")):
+    if not word or "\0" in word or word.startswith(("~", "%")) or len(word) > _MAX_PATH:
         return None
     joined = os.path.join(base, word)
     path = os.path.normpath(joined)

@@ -71,6 +71,9 @@ def further_paths(
                 yield path
             yield from filter(os.path.isfile, (path + end for end in loaded))
     for module in _modules(sequences) if is_python and is_shell else ():
+        looks.left -= len(directories) * (4 + module.count("."))
+        if looks.left < 0:
+            return
         yield from (path for directory in directories for path in _of_module(directory, module))
 
 

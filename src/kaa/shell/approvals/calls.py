@@ -16,7 +16,7 @@ from kaa.shell.approvals.foresight import Need, foreseen, foreseen_host
 from kaa.shell.approvals.grammar import Script, Words, read
 from kaa.shell.approvals.losses import Loss
 from kaa.shell.approvals.places import absolute, is_free_to_write, is_protected, names_of, path_argument, temporary_path
-from kaa.shell.approvals.reach import CommandReach, reach
+from kaa.shell.approvals.reach import GIT_OPTIONS_WITH_VALUES, CommandReach, reach
 from kaa.shell.boundary import Confines
 from kaa.workspace.permitted import Target
 
@@ -155,6 +155,8 @@ def _directory(reach: CommandReach, root: str) -> str | None:
         words = command.words
         if words[:1] in _SAYING:
             continue
+        if not words and command.assigns:  # CDPATH leads a later `cd` elsewhere
+            given.append(None)
         if words[:1] == ("cd",) and len(words) == 2:
             entered.append(_below(root, words[1]))
             continue
@@ -206,8 +208,9 @@ def _of_git(words: Words) -> tuple[list[str | None], Words]:
             places.append(None if place is None or ".." in place.split("/") else place)
         elif option.partition("=")[0] in ("--git-dir", "--work-tree"):
             places.append(None)
-        rest = rest[2:] if option in ("-C", "-c") else rest[1:]
-    return places, tuple(word for word in rest if word != "-C")  # a directory to no subcommand
+        rest = rest[2:] if option in GIT_OPTIONS_WITH_VALUES.split() else rest[1:]
+    names_branch = rest[:1] == ("switch",)  # behind it, -C names no directory
+    return [None] if len(places) > 1 else places, tuple(word for word in rest if not (names_branch and word == "-C"))
 
 
 def examine(

@@ -89,7 +89,7 @@ async def held_by(call: JudgedCall, ask: AskHeld, ask_taken: AskTaken) -> HeldFi
             names = (name if name.startswith("-") else os.path.join(call.directory, name) for name in written.patches)
             written = msgspec.structs.replace(written, patches=tuple(names))
         if (held := await ask(written)) is not None:
-            remedy = _excluding(words, held.paths) if written.patches else ""
+            remedy = _excluding(_at(call.directory, words), held.paths) if written.patches else ""
             return msgspec.structs.replace(held, remedy=remedy)
     for loss in filter(None, map(_loss, call.reach.commands)):
         if call.directory and not loss.is_whole:
@@ -145,7 +145,7 @@ def _part(words: Words) -> _Part | None:
     if known[1] == "checkout" and not is_past_options and len(places) > 1:
         sources = [places.pop(0)]
         head += sources
-    spared = tuple(found[1] for place in places if (found := _SPARING.fullmatch(place)))
+    spared = tuple(place for place in places if _SPARING.fullmatch(place))
     places = [place for place in places if not _SPARING.fullmatch(place)]
     is_magic = any(place.startswith(":") and place != ":/" for place in places)
     if len(sources) != 1 or not places or is_magic or (known[1] == "restore" and _is_of_index(known)):
@@ -158,21 +158,35 @@ def _from_top(place: str, directory: str) -> str:
     return "." if place == ":/" else os.path.normpath(os.path.join(directory, place))
 
 
+def _spared_from_top(pathspec: str, directory: str) -> str:
+    """The same of one that leaves files out, which may say that it is from the top."""
+    path = _SPARING.sub(r"\1", pathspec)
+    magic = pathspec[: len(pathspec) - len(path)]
+    return os.path.normpath(path) if "top" in magic or magic.endswith("/") else _from_top(path, directory)
+
+
 async def _held_of_part(part: _Part, directory: str, ask: AskHeld) -> HeldFiles | None:
     """What is held of it, if it names others, too: those would be all that git writes."""
     paths = {place: _from_top(place, directory) for place in part.places}
     held = await ask(Incoming(part.revision, paths=tuple(paths.values())))
     if held is None:
         return None
-    found = tuple(path for path in held.paths if not is_below(path, part.spared))
+    given = tuple(_spared_from_top(one, directory) for one in part.spared)
+    found = tuple(path for path in held.paths if not is_below(path, given))
     left_out = [one.removeprefix(WITHOUT) for one in held.without]
     kept = [place for place, path in paths.items() if not is_below(path, left_out)]
     if not found or not kept:
         return None
     is_within = any(paths[place] == "." or is_below(path, (paths[place],)) for place in kept for path in found)
-    spared = dict.fromkeys((*part.spared, *left_out)) if is_within or part.spared else ()
-    remedy = shlex.join((*part.head, "--", *kept, *(f"{WITHOUT}{one}" for one in spared)))
+    spared = dict.fromkeys((*given, *left_out)) if is_within or given else ()
+    there = [word for word in _at(directory, part.head) if word is not None]
+    remedy = shlex.join((*there, "--", *kept, *(f"{WITHOUT}{one}" for one in spared)))
     return msgspec.structs.replace(held, paths=found, remedy=remedy)
+
+
+def _at(directory: str, words: Words) -> Words:
+    """A command of git for a directory of the project, where commands start."""
+    return ("git", "-C", directory, *words[1:]) if directory else words
 
 
 def explained(held: HeldFiles) -> str:
@@ -413,7 +427,8 @@ def _excluding(words: Words, paths: Sequence[str]) -> str:
     known = [word for word in words if word is not None]
     if None in words or any(map(_RENAMING.match, known)):
         return ""
-    return shlex.join((*known[:2], *(f"--exclude={_as_pattern(path)}" for path in paths), *known[2:]))
+    at = 4 if known[1] == "-C" else 2
+    return shlex.join((*known[:at], *(f"--exclude={_as_pattern(path)}" for path in paths), *known[at:]))
 
 
 def _operands(words: Sequence[str | None], letters: str, options: Collection[str]) -> Iterator[str]:

@@ -41,5 +41,5 @@ def listed(words: Sequence[str | None]) -> str:
 
 
 def _concerns(path: str, file: str) -> bool:
-    """Whether `path`, relative to a directory we do not know for certain, may mean `file`."""
-    return f"/{path}/" in f"/{file}/"
+    """Whether `path`, relative to a directory we do not know for certain, may mean `file`; git expands patterns."""
+    return not {"*", "?", "["}.isdisjoint(path) or f"/{path}/" in f"/{file}/"

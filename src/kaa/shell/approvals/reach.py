@@ -75,7 +75,7 @@ _SHELLS = "sh bash rbash dash zsh fish ksh mksh csh tcsh ash su runuser script"
 _SPLIT_LETTER = re.compile("-[iv0]*S")
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 # Global options of git that take a value in the next word (git(1)).
-_GIT_VALUES = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source"
+GIT_OPTIONS_WITH_VALUES = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source"
 # They hand commands that they do not know to git, and what they know pushes and fetches, too.
 _LIKE_GIT = frozenset({"hub", "lab", "yadm"})
 # What subcommands do by another name: git-subtree(1) runs the other one, the rest is what the other one runs.
@@ -326,4 +326,4 @@ def _until_terminator(words: Sequence[str | None]) -> Iterator[str | None]:
 
 
 def _without_git_options(rest: Sequence[str | None]) -> Sequence[str | None]:
-    return _behind_options(rest, _GIT_VALUES, assignments=False)
+    return _behind_options(rest, GIT_OPTIONS_WITH_VALUES, assignments=False)

@@ -301,7 +301,7 @@ class Denials:
         if directory not in self._held_in:
             try:
                 all_paths = [os.path.join(directory, name) for name in os.listdir(directory)]
-            except OSError:
+            except (OSError, ValueError):  # a name with a zero byte
                 all_paths = []
             self._held_in[directory] = [path for path in all_paths if self._is_held(path) or path in self._named]
         return self._held_in[directory]
