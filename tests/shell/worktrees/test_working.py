@@ -897,7 +897,6 @@ def test_links_under_protected_names_are_in_it_and_a_merge_leaves_them(repositor
     links = {".claude/skills": "../ai/skills", ".husky/pre-commit": "../scripts/check", ".clinerules": "ai/rules"}
     for name, target in links.items():
         (project / name).symlink_to(target)
-    (project / ".cursorrules").symlink_to("/etc/hostname")
     repository.git("add", ".")
     repository.git("commit", "-q", "-m", "links")
 
