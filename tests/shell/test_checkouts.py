@@ -242,6 +242,7 @@ def _side_branch(project: Path) -> None:
         "git am patch",
         "git am -q3 patch",
         "git stash branch new",
+        "name=side; git merge side",
         "cd {project} && git merge side",
         "cd {project}/; cd .; git -C {project} stash pop",
         "cd sub/.. && git apply patch",
@@ -410,6 +411,17 @@ def test_files_that_are_named_in_a_directory_of_the_repository_are_not_taken_for
     [told] = _play(app, ["git checkout side -- .envrc"])
 
     assert "leaves them where they are" not in told
+
+
+def test_what_git_knows_of_the_project_says_nothing_of_a_repository_that_a_command_makes(project: Path) -> None:
+    (project / ".git" / "info" / "exclude").write_text("ignored/\n")
+    (project / "ignored").mkdir()
+    (project / "ignored" / "keep").touch()
+
+    [told] = _play(project, ["cd ignored && git init -q . && git clean -fdq"])
+
+    assert "not run" in told
+    assert (project / "ignored" / "keep").exists()
 
 
 @pytest.mark.parametrize("named", ["core.hooksPath", "hook"])

@@ -25,6 +25,7 @@ _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd", "popd"}
 # How the reason for a file that cannot be written ends in read-only.
 IN_READ_ONLY = ", and the mode is read-only"
 _SAYING = frozenset({("echo",), ("exit",)})  # wherever bash computes what they say, no directory changes
+_MAKES_REPOSITORY = frozenset({("git", "init"), ("git", "clone")})
 _RENAMES = frozenset({("rename",), ("ln",), ("rsync",), ("eval",), ("source",), (".",)})
 
 
@@ -155,8 +156,6 @@ def _directory(reach: CommandReach, root: str) -> str | None:
         words = command.words
         if words[:1] in _SAYING:
             continue
-        if not words and command.assigns:  # CDPATH leads a later `cd` elsewhere
-            given.append(None)
         if words[:1] == ("cd",) and len(words) == 2:
             entered.append(_below(root, words[1]))
             continue
@@ -165,9 +164,13 @@ def _directory(reach: CommandReach, root: str) -> str | None:
             given += [_below(root, place) for place in places]
         if any(word is None or word in _ELSEWHERE for word in words):
             return None
+    if entered and any(command.assigns and not command.words for command in reach.simple):
+        return None  # CDPATH leads a `cd` elsewhere
     all_places = {*entered, *given}
     if all_places <= {""}:
         return ""
+    if not _MAKES_REPOSITORY.isdisjoint(words[:2] for words in reach.commands):
+        return None  # perhaps it works in that one then
     is_first = len(entered) == 1 and not given and reach.simple[0].words[:1] == ("cd",)
     place = all_places.pop() if len(all_places) == 1 and (is_first or not entered) else None
     return place if place is not None and _is_of_same_repository(root, place) else None
