@@ -56,9 +56,7 @@ class AgentSpec(msgspec.Struct, frozen=True):
     """What an agent is made of.
 
     Attributes:
-        models: which model answers.
         messages: what the session gives the model.
-        config: how it behaves.
         run_budget: what each run may use.
         session_budget: what the session may use.
         context_files: whether it gets instructions that belong to the files it works on.
@@ -94,7 +92,6 @@ def build_agent(spec: AgentSpec, hooks: Hooks, *, notify: Callable[[str], None],
     """Build an agent and note in its session with which model it begins.
 
     Args:
-        spec: what it is made of.
         notify: told, in a sentence, of what is worth knowing.
         asker: asks the person, where a budget is used up.
 
@@ -140,8 +137,6 @@ def nested_instructions(
     """A hook after tools that adds instructions for the files that a tool read or changed; the last one of all.
 
     Args:
-        spec: what the agent is made of.
-        messages: gives what the agent has.
         notify: told, in a sentence, what is not used.
     """
 

@@ -65,9 +65,7 @@ class AgentOrigin(msgspec.Struct, frozen=True):
     Attributes:
         asker: asks the person, in the name of the conversation.
         spec: what its own agent is made of.
-        checkpoints: keep what calls change.
         notify: told, in a sentence, of what is worth knowing.
-        settings: gives those in force.
     """
 
     asker: Asker
@@ -136,9 +134,7 @@ class AgentRuns:
 
     Args:
         workspace: that of the calls; agents get this one or a narrower one.
-        ledger: gives what a new agent pays from.
         emit: gets the events of agents, each with the agent's id.
-        depth: how many agents it is within.
         caller: the agent whose calls these are; None for the conversation's own.
     """
 
@@ -326,13 +322,7 @@ class AgentRuns:
         return agent
 
     def _guard(self, author: str, workspace: Workspace, runner: "AgentRuns", asker: Asker) -> _Guard:
-        """Extensions and approvals for calls that are not the conversation's own.
-
-        Args:
-            author: who calls, for questions.
-            workspace: where the calls work.
-            runner: runs agents and tools for them.
-        """
+        """Extensions and approvals for calls that are not the conversation's own."""
         origin = self._origin
         attributing = AttributingAsker(asker, agent=None if author == OWN_CALLER else author)
         registry = origin.registry.of_agent(workspace, attributing, lambda: runner, author)
@@ -357,9 +347,7 @@ class AgentRuns:
         """What stands around the calls of an agent.
 
         Args:
-            guard: judges the calls.
             owner: the agent's id, or that of the only call.
-            nested: come after all others.
         """
         origin, (registry, gate) = self._origin, guard
         limit = limiting(registry.context.workspace)

@@ -43,8 +43,6 @@ async def compose(
 
     Args:
         words: arguments; those that begin with `@` name files or images, or resources, which stay names here.
-        piped: the content of standard input.
-        permit: decides about files with secrets.
 
     Raises:
         AttachmentError: a file is missing or cannot be attached, or there is nothing to say.

@@ -86,10 +86,6 @@ class SandboxControl(Confines, Protocol):
     async def save_copy(self, path: str, content: bytes, mode: int) -> str:
         """Keep the content of a file for some days in kaa's home, where calls cannot write.
 
-        Args:
-            content: all of it.
-            mode: its permission bits.
-
         Returns:
             The path of the copy; empty if there is none.
         """
@@ -121,9 +117,6 @@ class SandboxControl(Confines, Protocol):
 
     def asking(self, asker: "HostAsker", hosts: Sequence[str]) -> Workspace | None:
         """The workspace of one call in the sandbox, whose user is asked about hosts that are not permitted.
-
-        Args:
-            hosts: permitted until the call ends.
 
         Returns:
             None if nothing in it is held back from the network.
@@ -175,10 +168,6 @@ class SandboxControl(Confines, Protocol):
         """As `unconfined` for everything, for a command that nobody was asked about now.
 
         Its programs are found outside what calls without a permit can write.
-
-        Args:
-            links: what it does with links there.
-            start: where it starts.
         """
         ...
 

@@ -47,7 +47,6 @@ class Budgeting:
         recorder: notes how long runs took, where the time of the session is limited.
         run: what each run may use.
         session: what the session may use.
-        used: by earlier runs of the session.
     """
 
     def __init__(

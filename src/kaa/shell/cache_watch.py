@@ -54,7 +54,6 @@ class _Before(msgspec.Struct, frozen=True):
 
     Attributes:
         request: None if it was sent by an earlier run.
-        model: its provider and id.
         tokens: of its prompt, as the server counted.
         at: when it was sent, in Unix milliseconds.
     """
@@ -70,7 +69,6 @@ class CacheWatch:
 
     Args:
         kept_seconds: how long servers keep prompts; None where nobody asked them to, so that nothing is missed.
-        earlier: gives the misses that the session has.
         clock: the time, in Unix milliseconds.
     """
 

@@ -54,11 +54,7 @@ class UnwrittenCode:
 
 
 class CodeInPlace:
-    """Watches which projects there are, until it is closed. All calls must come from one event loop.
-
-    Args:
-        code: what a program loads.
-    """
+    """Watches which projects there are, until it is closed. All calls must come from one event loop."""
 
     def __init__(self, code: UnwrittenCode) -> None:
         self._code: UnwrittenCode | None = code or None

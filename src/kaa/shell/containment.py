@@ -389,8 +389,7 @@ class NoSandbox:
         """Nothing is held back."""
         return True
 
-    def allow_network(self) -> None:
-        """There is no network."""
+    def allow_network(self) -> None: ...
 
     def allow_host(self, host: str) -> None:
         """There is no network."""
@@ -411,7 +410,6 @@ class NoSandbox:
         return self._workspace
 
     def exposed_program(self, name: str) -> str | None:
-        """There are no programs."""
         return None
 
     def starts_module_here(self, name: str) -> str | None:
@@ -446,7 +444,6 @@ class NoSandbox:
 
     @property
     def network(self) -> str:
-        """There is none."""
         return ""
 
     @property
@@ -470,14 +467,12 @@ class NoSandbox:
 
     @property
     def ports(self) -> "SandboxPorts":
-        """There are no ports."""
         from kaa.shell.sandbox_ports import NoPorts  # lazy, as above
 
         return NoPorts()
 
     @property
     def open_ports(self) -> tuple[int, ...]:
-        """There are no ports."""
         return ()
 
 

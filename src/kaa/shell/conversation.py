@@ -67,7 +67,6 @@ class CommandReply(msgspec.Struct, frozen=True):
     """What a slash command answered; the model was not asked.
 
     Attributes:
-        text: the answer.
         refused: it could not do what it was asked for.
         over_budget: the budget ended its work early.
     """
@@ -104,8 +103,6 @@ class Conversation:
 
     Args:
         session: the session, and those who work on it.
-        containment: holds the tools back.
-        closing: closes what the conversation is made of.
 
     Attributes:
         models: which model answers, and how hard it thinks: to show, and to switch.
@@ -115,7 +112,6 @@ class Conversation:
         budget: what runs and the session may use.
         sessions: the other sessions there are.
         naming: what the session is called.
-        compaction: condenses the conversation.
         unasked: starts runs for extensions; None as long as nothing does.
         acting: gives what carries out what extensions do.
         conversation_id: tells the conversations of one process apart.
@@ -600,11 +596,7 @@ class Conversation:
         self.abort_command()
 
     async def begin(self, reason: StartReason) -> None:
-        """Run the hooks of extensions for the start. Call it once, before the first message.
-
-        Args:
-            reason: why there is this conversation.
-        """
+        """Run the hooks of extensions for the start. Call it once, before the first message."""
         self._has_begun = True
         await self._registry.session.started(SessionStart(reason, self.session_id, self.session_path))
 
@@ -612,7 +604,6 @@ class Conversation:
         """Ask extensions whether another session may take the place of this one.
 
         Args:
-            kind: how the other one is opened.
             target: its path or id; None for a new one.
 
         Raises:

@@ -42,7 +42,6 @@ class Exporting:
 
     Args:
         cwd: the project's directory; relative paths of the user's begin there.
-        environ: the user's environment.
         session_dir: one folder for the sessions of all projects, None where each project has its own.
     """
 
@@ -125,8 +124,6 @@ def export_session(
     """Write a session into a file. Blocks.
 
     Args:
-        source: the session.
-        request: what is wanted.
         cwd: where relative paths begin.
         redactor: makes one that knows the secrets in use.
 
@@ -199,7 +196,6 @@ def count_secrets(source: "SessionSource", selection: "ExportSelection", redacto
 
 
 def write_session(source: "SessionSource", selection: "ExportSelection", wanted: "Format", out: "BinaryIO") -> "Totals":
-    """Write a session in a format."""
     match wanted:
         case "html":
             from kaa.session.export.page import write_page

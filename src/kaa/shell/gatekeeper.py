@@ -55,8 +55,6 @@ class Gatekeeper:
     Args:
         choice: the mode that somebody chose; None for the default.
         default: the mode where nobody chose one. It depends on what the machine can confine, which is known later.
-        chosen: rules of the settings.
-        parse: reads them.
         build: makes the gate, which judges by the mode that the function gives.
         is_plain_read: tells calls that only read in the project, while no rules are kept: every gate without rules and
             answers lets them run, so that the first ones need not wait until it is loaded.
@@ -260,10 +258,7 @@ def create_gatekeeper(
 
     Args:
         policy: who is asked before what; None takes that of the settings, or the default.
-        chosen: what the settings say.
         tool_of: the registered tool of a name, at the moment.
-        containment: the walls around tools.
-        abort: stops the agent.
         keeps: what `/undo` would restore of some files.
         notify: tells the user what runs without a question because it can be undone.
 

@@ -25,7 +25,6 @@ def session_folder(given: str | Path | None, configured: str | None) -> Path | N
 
     Args:
         given: by whoever started kaa (`--session-dir`).
-        configured: by the settings.
     """
     chosen = given or configured
     return expanded(chosen) if chosen else None

@@ -72,8 +72,6 @@ class HostedConversation:
     """A conversation that is open, or was.
 
     Args:
-        id: what the host calls it.
-        reason: why it was opened.
         view: lets go of what it shares with other conversations.
 
     Attributes:
@@ -113,7 +111,6 @@ class Host:
     """What one process of kaa shares among its conversations.
 
     Args:
-        options: what holds for all of them.
         notify: told of what is worth knowing and does not stop us.
         display: shows what extensions want to be seen; without it, they are told that nothing can be shown.
     """
@@ -167,7 +164,6 @@ class Host:
         """Open a conversation. Any number can be open at the same time. `HostedConversation.begin` comes next.
 
         Args:
-            options: what was chosen for it.
             workspace: the project; one of `workspaces`, or another one, which stays the caller's to close.
             reason: why, for the hooks of extensions for the start.
             id: from `new_id`; None takes the next.

@@ -23,7 +23,6 @@ class Jobs:
     """The background processes of one conversation. All calls must come from its event loop.
 
     Args:
-        context: of the conversation, whose tools start processes.
         open_ports: gives the ports of the user's machine that lead to servers of commands.
     """
 

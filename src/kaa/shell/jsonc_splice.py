@@ -61,7 +61,6 @@ def without(text: str, path: Sequence[str]) -> str:
 
     Args:
         text: one JSON object, which may have comments and trailing commas.
-        path: the names that lead to the member.
 
     Raises:
         JsoncError: the text is not valid JSON.
@@ -80,11 +79,7 @@ def without(text: str, path: Sequence[str]) -> str:
 
 
 class _Editor:
-    """Collects the splices that changes come down to.
-
-    Args:
-        text: valid JSON with comments.
-    """
+    """Collects the splices that changes come down to."""
 
     def __init__(self, text: str) -> None:
         self._text = text

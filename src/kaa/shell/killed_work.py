@@ -30,7 +30,6 @@ def tell_of_killed_work(
 
     Args:
         store: the session that was opened. What is its own is told in any case.
-        notify: told, in one notice for each session.
         somebody_looks: a person sees the notice: then other sessions of the project are told of, too.
         is_running: something runs in the background of this process, perhaps for a conversation that was closed.
     """

@@ -48,8 +48,6 @@ class LiveSession(msgspec.Struct, frozen=True):
     """A session that a kaa has open.
 
     Attributes:
-        path: of the session's file.
-        state: whether its agent works.
         doing: its last call, in a line; empty while it is idle.
         agents: those at work for it.
     """

@@ -116,10 +116,8 @@ class LoadedExtensions:
 
     Args:
         options: which extensions the user gave besides those in the settings.
-        home: has the user's own.
         report: told, in a sentence, of what goes wrong where nothing can be raised.
         protected: whether commands cannot change an extension, and could not before. No other one is executed.
-        process_host: gives what extension processes are started by.
         asker: asks the person about extensions that commands could write in a project.
     """
 
@@ -222,7 +220,6 @@ class LoadedExtensions:
         """Load changed extensions again and new ones, and unload those whose files were removed.
 
         Args:
-            names: the extensions of the conversation.
             settings: as `load` takes them.
             project: as `load` takes them.
 
@@ -281,7 +278,6 @@ class LoadedExtensions:
         One that seems to change itself is left to `reload`.
 
         Args:
-            names: the extensions of the conversation.
             asks: whether the person may be asked about them.
 
         Returns:
@@ -420,7 +416,6 @@ class LoadedExtensions:
         """Load an extension again. One that fails to load, or is not protected, stays as it was.
 
         Args:
-            names: the extensions of the conversation.
             asks: whether the person may be asked about it.
 
         Returns:

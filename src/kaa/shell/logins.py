@@ -67,7 +67,6 @@ class Logins:
     """All of them. auth.json and models.json are read anew for each call.
 
     Args:
-        environ: the environment variables.
         proxy: URL of the HTTP proxy of the user's settings; None for none.
     """
 

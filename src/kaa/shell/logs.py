@@ -70,7 +70,6 @@ def start_logging(environ: Mapping[str, str], home: Home, notify: Notify) -> Not
 
     Args:
         home: the user's folder, which has secrets to keep out of the log.
-        notify: told why nothing is logged.
 
     Returns:
         `notify`, which also writes what it is told into the log.
@@ -128,7 +127,6 @@ class ConversationLog:
         agent.observe_asides(self._aside)
 
     def closed(self) -> None:
-        """The conversation is closed."""
         self._log("closed")
 
     def _request(self, request: Request) -> None:
@@ -290,7 +288,6 @@ class _LogFile(logging.Handler):
             self._notify(f"Nothing more is logged: {self.path}: {error}")
 
     def close(self) -> None:
-        """Close the file."""
         super().close()
         os.close(self._descriptor)
 

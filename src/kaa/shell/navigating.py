@@ -129,7 +129,6 @@ class Navigation:
     """Moves the leaf. Nothing is taken out of the session: what is left stays on a branch of its own.
 
     Args:
-        files: takes the project's files along.
         allow: raises NavigationBlockedError where an extension objects.
         notify: told at the end of the next run what a move did not restore.
 
@@ -271,7 +270,6 @@ class Navigation:
 
         Args:
             uncertain: what happens to files that changed while only a background process ran.
-            restore: what goes back.
 
         Raises:
             CommandError: there is nothing to take back, files are to go back and cannot, or the system refused to
@@ -298,10 +296,6 @@ class Navigation:
 
     async def travel(self, entry_id: str, *, restore: Along = "conversation") -> str:
         """Go on from an entry: before a message of the user's, behind every other one. Returns what that did, in words.
-
-        Args:
-            entry_id: where to.
-            restore: what goes there.
 
         Raises:
             CommandError: there is no such entry, the agent works, files are to go along and cannot, or the system
@@ -363,7 +357,6 @@ class Navigation:
         Args:
             kind: as `go` takes it.
             destination: as `go` takes it.
-            restore: what goes there.
             alone: says how the conversation goes without the files.
 
         Raises:

@@ -29,7 +29,6 @@ class NestedInstructions:
 
     Args:
         files: gives the files that the model gets, with their rules.
-        messages: gives the conversation so far.
         notify: told, in a sentence, what is not used.
     """
 

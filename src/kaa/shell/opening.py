@@ -90,7 +90,6 @@ class Surroundings(msgspec.Struct, frozen=True):
         notify: told, in a sentence, of what is worth knowing and does not stop us.
         report: gets failures of extensions that do not stop us.
         display: shows what extensions want to be seen.
-        models: those of the process.
         decisions: what was decided in this process about trust in the project, and asking again.
         servers: gives the MCP servers of a project, as an extension; None if there are none.
         components: gives the skills, commands, hooks and agents likewise, and tells of those that cannot be used.
@@ -138,7 +137,6 @@ async def open_conversation(
 
     Args:
         options: what the user chose for this conversation; without a decision about trust, the project is not trusted.
-        at: where it takes place.
         configuration: what the project would configure, where the user was asked about just that; None surveys it.
 
     Raises:

@@ -54,7 +54,6 @@ class ForkSession(_Named, frozen=True):
     """Copy a session, named like one to open, into a new one of this project, and go on there.
 
     Attributes:
-        query: what to copy.
         entry_id: copy only what leads to this entry, without the entry itself; None copies everything, all branches.
     """
 
@@ -139,7 +138,6 @@ class McpOptions(msgspec.Struct, frozen=True):
     """Which MCP servers are used.
 
     Attributes:
-        enabled: whether any are.
         file: configures servers for this run besides the user's and the project's files.
     """
 
@@ -173,8 +171,6 @@ class ConversationOptions(msgspec.Struct, frozen=True):
         models: patterns of the models to cycle through, as in the setting `enabledModels`; None takes the setting.
         api_key: used instead of the stored one.
         tools: names of the tools to make active; None takes the default ones.
-        system_prompt: replaces kaa's own.
-        append_system_prompt: added to it.
         approvals: who is asked before what; None takes the setting, or the default: `auto` where the sandbox confines
             commands, `ask` elsewhere, `never` where nobody can be asked.
         fixed: what the command line chose: `mode` and `network` of the sandbox, `approvals`. A session's earlier choice

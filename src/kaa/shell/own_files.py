@@ -34,9 +34,7 @@ def own_paths(home: Home, user: Settings, plugins: Iterable[PluginPlaces]) -> tu
     Files that do not exist yet count as well: whoever makes one is obeyed.
 
     Args:
-        home: kaa's folder in the user's home.
         user: says whose files are used, and where more are.
-        plugins: those that are used.
     """
     agents = user.use_files_of
     places = user_places(home.path, agents, user.skills, user.prompts)

@@ -69,7 +69,6 @@ class ConversationPermissions:
     """Implements `kaa.ext.choices.SessionApprovals`. All calls must come from the conversation's event loop.
 
     Args:
-        containment: holds the tools back.
         kept: gives the place where the user's choices are kept; None where the session is not kept.
 
     Attributes:

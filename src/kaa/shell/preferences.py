@@ -166,12 +166,7 @@ def load_preferences(folder: str) -> LoadedPreferences:
 
 
 def parse_preferences(values: object, source: str) -> LoadedPreferences:
-    """The choices that a settings file makes.
-
-    Args:
-        values: the file's JSON.
-        source: the file's name, for messages.
-    """
+    """The choices that a settings file makes."""
     if not isinstance(values, dict):
         return LoadedPreferences(Preferences(), (f"{source}: it must be an object; the default settings are used.",))
     chosen: dict[str, Any] = {}  # each is checked against its setting

@@ -19,7 +19,6 @@ def with_project(values: Mapping[str, Json], directory: str) -> dict[str, Json]:
     """The settings of a file with those for one project over them.
 
     Args:
-        values: of the user's own file, already checked.
         directory: the project, absolute.
     """
     merged = dict(values)
@@ -46,7 +45,6 @@ def keep_writable(file: Path, directory: str, added: Sequence[str]) -> None:
     """Let commands write more directories in a project from its next start on. Waits for the disk.
 
     Args:
-        file: the user's settings.json.
         directory: the project, absolute.
         added: the directories, absolute.
 

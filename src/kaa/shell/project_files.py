@@ -87,8 +87,6 @@ async def project_files(
     folders above the project are the project's: it may be a part of what was fetched.
 
     Args:
-        verdict: what of it the user trusts.
-        context: whether to use context files.
         agents: other agents whose instructions of the user are used, too.
     """
     texts = Texts()

@@ -26,10 +26,7 @@ class ProjectTrust:
     """What one conversation uses of its project's files.
 
     Args:
-        chosen: what the options say about trust.
-        context: whether instructions are used.
         agents: other agents whose instructions of the user are used, too.
-        decisions: those of the process about the project.
         notify: told what is not used, and why.
     """
 

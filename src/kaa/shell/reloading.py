@@ -21,14 +21,9 @@ class Reloading:
     """Puts changed settings in force, as far as they may change.
 
     Args:
-        file: the user's settings.json.
-        read: reads them again.
         agent: hands queues over and repeats requests as they say.
         fallback: goes by them when a model is given up.
         extensions: loads changed and new extensions; returns what that did, in lines.
-
-    Attributes:
-        file: the user's settings.json.
     """
 
     def __init__(

@@ -16,11 +16,7 @@ _NOTE_LINES, _NOTE_BYTES = 50, 4 * 1024
 
 
 def limiting(workspace: Workspace) -> AfterTool:
-    """A hook after tools.
-
-    Args:
-        workspace: keeps the whole text of long results.
-    """
+    """A hook after tools."""
 
     async def limit(_: ToolCall, result: ToolResult) -> ToolResult | None:
         texts = [block.text for block in result.content if isinstance(block, TextContent)]

@@ -13,7 +13,6 @@ def rule_file(file: InstructionFile, text: str, trusted: bool, notices: list[str
 
     Args:
         text: its fields and its text, without what a reader would not see.
-        trusted: whether it instructs.
         notices: gets what is not understood of it, in sentences.
     """
     rule = rule_in(document_in(text), file.rule or "claude")

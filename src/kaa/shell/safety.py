@@ -53,7 +53,6 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     """The sandbox the user wants.
 
     Args:
-        flags: what was chosen for this project.
         directory: of the project, absolute.
 
     Raises:
@@ -139,7 +138,6 @@ def start_workspace(
 
     Args:
         directory: absolute.
-        flags: what was chosen for it.
         hands: started already; None starts them.
 
     Raises:
@@ -157,9 +155,7 @@ def open_workspace(
     """Open the project that kaa was started in, without waiting for it.
 
     Args:
-        hands: started already.
         directory: the current one; None if it does not exist any more.
-        flags: what the command line says of it.
     """
     if directory is None:
         return UnopenedWorkspace("the current directory does not exist any more; change to another one", usage=True)
@@ -239,12 +235,7 @@ def _directory(path: str, place: str, below: str) -> str:
 
 
 def is_protected(extension: Path, sandboxes: Iterable[Sandbox]) -> bool:
-    """Whether no command of this process can change an extension, or could since these sandboxes were started.
-
-    Args:
-        extension: its file or folder.
-        sandboxes: all of this process.
-    """
+    """Whether no command of this process can change an extension, or could since these sandboxes were started."""
     file = entry_file(extension.absolute())
     if exchangeable(str(file), commands_can_write) is not None:
         return False
@@ -269,7 +260,6 @@ def _code_of(
     """What commands must not change of an extension: its file, or its folder and where links in it lead.
 
     Args:
-        extension: its file or folder.
         home: kaa's folder, which commands neither see nor write, wherever it is.
         directory: that a relative path starts from.
         writable: what commands can write, as real paths.

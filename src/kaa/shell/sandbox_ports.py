@@ -49,7 +49,6 @@ class NoPorts:
         return PortsReport((), (), ())
 
     async def forward(self, port: int, host_port: int | None = None) -> "Forward":
-        """There are no ports."""
         raise CommandError(f"this workspace has no ports; {port} cannot be forwarded to {host_port or port}")
 
     async def admit(self, service: str) -> str:

@@ -50,9 +50,7 @@ class SessionParts(msgspec.Struct, frozen=True):
     """A session and those who work on it.
 
     Attributes:
-        store: where it is kept.
         recorder: writes events into it; it is subscribed already, to see each one before all others.
-        compaction: condenses it.
         exporting: gives what writes it into files of the user's; loaded when it is used.
         checkpoints: are taken of the project's files.
         navigation: gives what goes elsewhere in it; loaded when it is used.

@@ -17,12 +17,7 @@ _NEXT_START: Final = "takes effect at the next start"
 
 
 class SessionValues:
-    """Those of one conversation.
-
-    Args:
-        containment: holds the tools back.
-        root: the project.
-    """
+    """Those of one conversation."""
 
     def __init__(
         self, permissions: ConversationPermissions, gate: Gatekeeper, containment: Containment, root: str
@@ -52,7 +47,6 @@ class SessionValues:
 
         Args:
             key: one of `known`.
-            configured: the value of the settings.
         """
         current = self.known()[key]
         match key, configured:
@@ -72,8 +66,6 @@ class SessionValues:
         """Let a value hold from the next call on. Returns what that did, in a line.
 
         Args:
-            key: the setting's.
-            value: it fits the setting.
             is_configured: it is that of the settings; else it is kept with the session.
 
         Raises:

@@ -60,7 +60,6 @@ class Sessions:
         """All sessions, the newest first. The first time all their files are read.
 
         Args:
-            scope: this directory's, or all.
             progress: told of files that must be read.
         """
         with self._catalogue() as catalogue:
@@ -73,7 +72,6 @@ class Sessions:
 
         Args:
             text: words and "phrases" that all stand in one entry, or `re:` and a regular expression.
-            scope: this directory's sessions, or all.
             limit: at most so many places.
             progress: told of files that must be read.
 

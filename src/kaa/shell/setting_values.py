@@ -26,7 +26,6 @@ def with_valid_values(error: msgspec.ValidationError, root: object) -> str:
     """What is wrong with a value and where, with the values that it can have.
 
     Args:
-        error: says the place.
         root: the type that the whole file should have had.
     """
     text = str(error)

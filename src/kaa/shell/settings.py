@@ -111,8 +111,6 @@ class BudgetLimits(msgspec.Struct, rename="camel", frozen=True):
     Attributes:
         cost: in US dollars.
         tokens: without what came out of a provider's cache.
-        turns: requests that are answered.
-        minutes: while the agent works.
     """
 
     cost: Annotated[float, msgspec.Meta(ge=LEAST["cost"])] | None = None
@@ -299,7 +297,6 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
 
     @property
     def agent_models(self) -> "tuple[tuple[ModelRole, str], ...]":
-        """Models for agents, by what they are for."""
         small: tuple[tuple[ModelRole, str], ...] = (("small", self.small_model),) if self.small_model else ()
         return (*small, ("large", self.large_model)) if self.large_model else small
 
@@ -335,7 +332,6 @@ def load_settings(
     Args:
         user_file: the user's settings.json; need not exist.
         directory: the project, absolute.
-        project_file: name of the project's file, for messages.
         project: its content, or None.
         notify: told, in a sentence each, what has no effect and what the project may not set.
         denied: rules of the project's settings for other agents, which forbid calls besides.

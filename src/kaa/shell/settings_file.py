@@ -44,9 +44,6 @@ class SettingsFile:
     def remove(self, path: Sequence[str]) -> None:
         """Remove one value and nothing else. Waits for the disk.
 
-        Args:
-            path: the names that lead to it.
-
         Raises:
             KeyError: there is no such value.
             SettingsError: as for `set`.

@@ -33,11 +33,7 @@ _MOST_BYTES = 90 * 1024 * 1024
 
 
 class Sharing:
-    """Shares the session of a conversation.
-
-    Args:
-        exporting: writes it.
-    """
+    """Shares the session of a conversation."""
 
     def __init__(self, exporting: Exporting) -> None:
         self._exporting = exporting

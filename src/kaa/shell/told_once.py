@@ -15,7 +15,6 @@ class ToldOnce:
 
     Args:
         home: has the cache, which may be removed at any time: then the user is told again.
-        subject: names the file in the cache.
     """
 
     def __init__(self, home: Home, subject: str) -> None:

@@ -40,7 +40,6 @@ class UserCommands:
     Args:
         agent: is told of commands that belong to the conversation, and tells everyone of all of them.
         unconfined: gives the project without a sandbox; called with the first command.
-        before: waited for before each command runs.
     """
 
     def __init__(
@@ -62,7 +61,6 @@ class UserCommands:
         """Run a command to its end, or until `abort`. Output and end are events too.
 
         Args:
-            command: for the shell.
             in_context: the model is told of it with the next request.
 
         Raises:

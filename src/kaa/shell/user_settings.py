@@ -23,9 +23,7 @@ class UserSettings:
     """Implements `kaa.ext.choices.SessionSettings`.
 
     Args:
-        file: the user's settings.json.
         directory: the project, absolute.
-        in_force: gives the settings of the conversation.
         reload: reads the file again, and says what that did.
         of_session: what is in force of approvals and the sandbox.
         of_extensions: what declares the settings of extensions, by the name of the extension.

@@ -30,7 +30,6 @@ class Workspaces:
 
         Args:
             workspace: of the directory that kaa was started in.
-            flags: with which it was opened.
         """
         self._open[workspace.root, self._complete(flags)] = workspace
 

@@ -15,9 +15,6 @@ async def complete(
 ) -> Completion:
     """Answer a request of an extension beside the conversation, and note its usage.
 
-    Args:
-        extension: the name of the extension that asks.
-
     Raises:
         CompletionError: there is no answer.
         SessionWriteError: the session cannot be written.

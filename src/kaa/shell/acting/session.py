@@ -29,13 +29,7 @@ _MOST_BYTES = 256 * 1024
 
 
 class ExtensionSession:
-    """The session of a conversation as an extension uses it (`ConversationSession`).
-
-    Args:
-        extension: the name of the extension.
-        messages: gives the model those of extensions.
-        navigation: gives what labels entries.
-    """
+    """The session of a conversation as an extension uses it (`ConversationSession`)."""
 
     def __init__(
         self,

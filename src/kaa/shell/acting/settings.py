@@ -21,12 +21,6 @@ def converted(
 ) -> SettingsT:
     """The settings of an extension.
 
-    Args:
-        kind: declares them.
-        extension: its name.
-        configured: what settings.json has for all extensions.
-        file: settings.json, for messages.
-
     Raises:
         CommandError: a value or a key is wrong; the message names the file and the key.
     """

@@ -32,9 +32,6 @@ def open_store(extension: str, scope: StoreScope, session: ConversationSession, 
 
     Args:
         extension: its name; it has no characters that mean anything in a path.
-        scope: for whom data is kept.
-        session: keeps the data of the session.
-        home: the user's folder, which has the rest.
 
     Raises:
         StoreError: there is no such scope.
@@ -110,11 +107,7 @@ class UserFileStore:
 
 
 class EntryStore:
-    """Data in entries of the session: of several for one key the last on the branch counts.
-
-    Args:
-        session: has the entries of the extension.
-    """
+    """Data in entries of the session: of several for one key the last on the branch counts."""
 
     def __init__(self, session: ConversationSession) -> None:
         self._session = session

@@ -16,8 +16,6 @@ def as_json(value: Json, most_bytes: int, what: str) -> bytes:
 
     Args:
         value: should be a JSON value: None, a truth value, a number, a text, or lists and dicts with texts as keys.
-        most_bytes: the limit of its size.
-        what: names the value in messages.
 
     Raises:
         CommandError: it is something else, or too large.

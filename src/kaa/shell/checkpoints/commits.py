@@ -13,11 +13,7 @@ _COMMITS: Final = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+|-\S+\s+)*(?:commit|merg
 
 
 def has_commits(store: SessionStore, nodes: Iterable[Node]) -> bool:
-    """Whether a command of git that makes commits succeeded.
-
-    Args:
-        nodes: entries of it.
-    """
+    """Whether a command of git that makes commits succeeded."""
     called: set[str] = set()
     for node in nodes:
         line = store.line(node) if node.type == "message" else b""

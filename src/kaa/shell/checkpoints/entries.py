@@ -26,7 +26,6 @@ class _Named(msgspec.Struct, rename="camel", frozen=True):
     """The data of an entry.
 
     Attributes:
-        id: of the change set.
         files: how many it changed; for people and other programs.
         after: the entry behind which it counts; None for the entry itself.
         rewind: it is the way of files that went elsewhere without the conversation.

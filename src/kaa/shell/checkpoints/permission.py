@@ -26,9 +26,6 @@ def permission(asker: Asker, notify: Callable[[str], None], folder: Path) -> Per
 
     A yes holds for the project, and the user is told once for each project: the first sessions in a large one copy a
     part each.
-
-    Args:
-        folder: where the checkpoints of the project are.
     """
     permitted, told = folder / "permitted", folder / "told"
 

@@ -326,11 +326,7 @@ class TurnCheckpoints:
                 self.report(error)
 
     def _collect(self, *, in_a_turn: bool = False) -> None:
-        """Begin to take in what changed, if anything can have.
-
-        Args:
-            in_a_turn: whatever runs in it goes on.
-        """
+        """Begin to take in what changed, if anything can have."""
         if self._checkpoints is None:
             self._record_missed(self._leaf_id)
         if self._touched and self._checkpoints is not None:

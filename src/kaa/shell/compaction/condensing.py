@@ -41,7 +41,6 @@ class PreparedCompaction(msgspec.Struct, frozen=True):
 
     Attributes:
         before: all entries before what is kept.
-        tokens: that the context takes.
         stretch: how many times more tokens the conversation has than its length suggests.
         budget: of the window, in tokens as they are estimated from lengths.
     """
@@ -68,7 +67,6 @@ class Condensing:
 
     Args:
         registry: has the compactors of extensions, and what they want carried over.
-        overhead: tokens of system prompt and tools.
     """
 
     def __init__(self, store: SessionStore, summarizer: Summarizer, registry: Registry, overhead: int) -> None:
@@ -79,10 +77,6 @@ class Condensing:
 
     async def prepare(self, tokens: int, budget: WindowShares, reason: CompactionReason) -> PreparedCompaction | None:
         """Decide what goes; None if nothing is to be gained.
-
-        Args:
-            tokens: that the context takes.
-            budget: of the model's window.
 
         Raises:
             SessionReadError: the disk failed.

@@ -49,7 +49,6 @@ class ModelSummary(msgspec.Struct, frozen=True):
     """What a model answered.
 
     Attributes:
-        usage: what that cost.
         model: who answered, as `provider/id`.
     """
 
@@ -63,7 +62,6 @@ class Summarizer:
 
     Args:
         agent: repeats requests as its policy says.
-        store: the session, to read branches from.
     """
 
     def __init__(
@@ -100,7 +98,6 @@ class Summarizer:
         """Ask for a text; the model thinks as little as it can and has no tools.
 
         Args:
-            system: the system prompt.
             max_tokens: the most that the answer may have.
             author: who is asked; None for the model in force.
 

@@ -48,7 +48,6 @@ class Place(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file."""
         is_setting = self.kind == "agent" and self.folder.endswith((".json", ".jsonc"))
         return is_setting or self.kind in ("hook", "language server", "deny rules")
 
@@ -204,7 +203,6 @@ def user_places(
     """The places of the user, with absolute paths; those of other agents as far as they are named.
 
     Args:
-        home: kaa's folder in the user's home.
         skills: the setting: more folders with skills, and `!NAME` for what is not wanted.
         prompts: likewise for commands.
     """

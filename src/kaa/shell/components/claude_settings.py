@@ -98,9 +98,6 @@ def _part(place: Place, data: bytes) -> bytes | None:
 def _settings_in(data: bytes, name: str) -> ClaudeSettings:
     """What a file says.
 
-    Args:
-        name: the file's, for people.
-
     Raises:
         HookFileError: it has no JSON object.
     """

@@ -35,11 +35,7 @@ _APART = ("hook", "language server")
 
 
 class ComponentExtensions:
-    """Makes such extensions.
-
-    Args:
-        extensions: those that are loaded.
-    """
+    """Makes such extensions."""
 
     def __init__(self, home: Home, extensions: Extensions) -> None:
         self._home = home
@@ -61,9 +57,7 @@ class ComponentExtensions:
         """The extension for a conversation.
 
         Args:
-            root: the project's directory.
             files: the files of the project's components that the user trusts.
-            places: where the user has components.
             plugins: the user's; None if there are none.
             notify: told, in a sentence each, what cannot be used.
             asker: asks the person about hooks of theirs that commands could write.
@@ -202,7 +196,6 @@ class _Parts(NamedTuple):
     Attributes:
         problems: what is not used.
         hook_problems: likewise, of hooks.
-        plugins: about them, for people.
         servers: the language servers, as JSON; empty for none.
     """
 
@@ -218,7 +211,6 @@ class _Parts(NamedTuple):
     servers: bytes
 
     def extend(self, api: ExtensionAPI) -> None:
-        """The extension."""
         models = dict(self.models)
         agents_extension(self.agents, models, self.skills)(api)
         for folder in self.themes:

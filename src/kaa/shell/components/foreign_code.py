@@ -46,7 +46,6 @@ async def foreign_code(
     """What kaa does not execute, in a sentence for each agent and for each of its settings.
 
     Args:
-        settings: files with settings of opencode.
         inside: the directory that these must not lead out of by links, without symlinks itself; None: they may.
         of_user: look in the user's home instead of in the project.
     """

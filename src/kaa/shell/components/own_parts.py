@@ -13,23 +13,14 @@ from kaa.shell.trust.own_in_projects import OwnPart
 
 
 def part_of_hooks(file: FoundFile, root: str) -> OwnPart:
-    """The hooks of a file that `find_hooks` found.
-
-    Args:
-        root: the directory of the project.
-    """
+    """The hooks of a file that `find_hooks` found."""
     hooks = hooks_of(file, of_project=False).hooks
     has_rights = any(_has_rights(hook, root) for hook in hooks)
     return OwnPart(file.path, file.data, tuple(_line(hook, root) for hook in hooks), has_rights)
 
 
 def part_of_component(component: FoundComponent, root: str) -> OwnPart:
-    """The hooks of a skill or an agent, and which calls it grants.
-
-    Args:
-        component: one with such parts.
-        root: the directory of the project.
-    """
+    """The hooks of a skill or an agent, and which calls it grants."""
     path, text = component.candidate.file.path, component.hooks
     hooks = scoped_hooks(text, "", path, of_project=False).hooks if text else ()
     allowed: tuple[str, ...] = getattr(component.definition, "allowed_tools", ())

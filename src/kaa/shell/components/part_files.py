@@ -20,7 +20,6 @@ async def find_parts(tree: FileTree, places: Sequence[Place], inside: str | None
 
     Args:
         inside: the directory that files must not lead out of by links, without symlinks itself; None: they may.
-        what: it has, for people.
     """
     files: list[FoundFile] = []
     notices: list[str] = []

@@ -76,7 +76,6 @@ class FoundComponent(NamedTuple):
 
     Attributes:
         definition: what it defines; None if it defines nothing.
-        state: whether it is used.
         reason: why it is not, as the rest of a sentence.
         lines: of a file of hooks or language servers, what they run, and what kaa does not use of it.
     """

@@ -14,7 +14,6 @@ async def tell_of_unused_hooks(places: Sequence[Place], home: Home, notify: Call
 
     Args:
         places: files of agents that the user has not asked kaa to use.
-        notify: told, in a line for each file.
     """
     found = await find_hooks(UserTree(), places, None)
     hooks = {file: len(hooks_of(file, of_project=False).hooks) for file in found.files}

@@ -41,12 +41,7 @@ _STATES: dict[str | None, ExtensionState] = {
 
 
 class ExtensionControl:
-    """The extensions of one conversation.
-
-    Args:
-        tools: which of their tools are active.
-        project: copies of the extensions of its project.
-    """
+    """The extensions of one conversation."""
 
     def __init__(
         self,

@@ -80,10 +80,6 @@ class InstalledExtensions:
     def remove(self, name: str, *, with_data: bool = False) -> Path | None:
         """Remove an extension, what is recorded about it, and of a link only the link.
 
-        Args:
-            name: of the extension.
-            with_data: remove what it keeps, too.
-
         Returns:
             The folder of its data; None if there is none.
 

@@ -33,8 +33,6 @@ class PreparedExtension(msgspec.Struct, frozen=True):
     """An extension that is ready to be installed.
 
     Attributes:
-        name: that it will have.
-        installation: what will be recorded.
         staging: a folder that is removed when the preparation ends.
         staged: its file or folder, in `staging`; for a link, what it leads to.
         replaces: what has the name now; None if nothing has.
@@ -58,11 +56,7 @@ class PreparedExtension(msgspec.Struct, frozen=True):
 
 
 class Installer:
-    """Puts extensions into the folder of a home.
-
-    Args:
-        environ: the user's variables, for git and pip.
-    """
+    """Puts extensions into the folder of a home."""
 
     def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
         self._folder = home.extensions
@@ -75,7 +69,6 @@ class Installer:
         """Get an extension and look at it. Nothing is installed yet; what is not installed is removed at the end.
 
         Args:
-            source: where it comes from.
             link: use the path itself instead of a copy.
 
         Raises:
@@ -91,10 +84,6 @@ class Installer:
 
     def install(self, prepared: PreparedExtension, granted: Permissions | None) -> None:
         """Install what was prepared, in place of what has its name.
-
-        Args:
-            prepared: inside its preparation.
-            granted: what the user permits it.
 
         Raises:
             InstallationError: another process has just installed something of this name.

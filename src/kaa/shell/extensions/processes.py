@@ -140,10 +140,8 @@ class ExtensionProcesses:
 
     Args:
         home: has the records, the keys and the data of extensions.
-        project: the directory that kaa was started in.
         report: told, in a sentence, of what the user should know.
         is_full_access: whether the user chose to do without a sandbox.
-        scopes: gives what the loaded extensions registered.
         sandbox: gives the sandbox of the project's commands; what is hidden or protected there is so for processes too.
 
     Attributes:

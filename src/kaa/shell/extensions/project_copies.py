@@ -76,7 +76,6 @@ def copy_of(name: str, files: Sequence[ConfigurationFile], origin: str, home: Ho
     It stays as long as this process holds it; see `let_go`. Of one origin, the two that were used last stay besides.
 
     Args:
-        name: of its file or folder.
         files: whose paths begin with that name, or with the folder of a project's extensions.
         origin: the project, or where else it is from.
 

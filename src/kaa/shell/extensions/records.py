@@ -58,7 +58,6 @@ class ExtensionRecord(msgspec.Struct, rename="camel", frozen=True, omit_defaults
 
     Attributes:
         installation: None if the user put it into the folder without `kaa ext install`.
-        enabled: whether kaa loads it.
         granted: what the user permitted; None if nobody has asked yet.
     """
 

@@ -92,7 +92,6 @@ def parse_source(text: str, directory: str) -> Source:
     """The source that a text names.
 
     Args:
-        text: as the user gave it.
         directory: that a relative path starts from.
 
     Raises:

@@ -40,12 +40,8 @@ def run_fetching(
     """Run a program that downloads. Returns what it printed.
 
     Args:
-        words: its path and arguments.
-        name: of the program, for messages.
-        max_bytes: of each file that it writes.
         too_large: the message if it writes a larger one.
         hint: follows what it said if it fails.
-        given: its input.
         max_said: characters of what it says that a message repeats; None for all.
 
     Raises:
@@ -80,7 +76,6 @@ class StagedTree:
 
     Args:
         top: the folder; it must not exist.
-        noun: what it is, for messages.
     """
 
     def __init__(self, top: Path, noun: str = "extension") -> None:
@@ -96,8 +91,6 @@ class StagedTree:
 
         Args:
             name: relative, with slashes.
-            content: read to its end.
-            executable: for its owner.
 
         Raises:
             InstallationError: the name leaves the folder, it is there already, or a limit is exceeded.

@@ -23,7 +23,6 @@ def stage_wheels(wheels: Sequence[Wheel], folder: Path, tree: StagedTree) -> Non
     Args:
         wheels: the first one is the extension's, the others are what it needs.
         folder: for unpacked files; it must not exist.
-        tree: gets the extension.
 
     Raises:
         InstallationError: a wheel is damaged or contains no extension.

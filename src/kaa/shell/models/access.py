@@ -20,8 +20,6 @@ class ModelAccess:
     How requests travel (proxy, time limits of connections) stays as it was then, until the next start of kaa.
 
     Args:
-        home: has models.json and auth.json.
-        extensions: add providers.
         report: told, in a sentence, what is wrong with those.
     """
 

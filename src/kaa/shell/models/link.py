@@ -30,7 +30,6 @@ class ModelLink:
     Args:
         transport: carries the requests; closed with the link, unless it is borrowed.
         fixed: why no other model can be had over this transport, in a sentence; None if it can.
-        farewell: called when the link is closed.
     """
 
     def __init__(
@@ -72,9 +71,6 @@ async def link_session_model(
     """Connect to the model asked for, or that of the session, or the default.
 
     Args:
-        options: what the user asks for.
-        settings: the defaults.
-        live: the way to servers.
         placeholders: values of this run that a cassette stores by name.
         notify: receives warnings about models that cannot be used, and about unused replies of a cassette.
 

@@ -23,7 +23,6 @@ def plugins_elsewhere(project: str, installed: Collection[str]) -> Iterator[str]
 
     Args:
         project: the directory of the project; plugins for other ones do not count.
-        installed: names of the plugins that kaa has.
     """
     folder = Path(os.path.expanduser(_FOLDER))
     plugins = mapping_of(_content(folder / "installed_plugins.json").get("plugins"))

@@ -33,8 +33,6 @@ class Fetcher:
 
     Args:
         staging: the folder; it exists and is empty.
-        environ: the user's variables, for git and npm.
-        noun: what is fetched, for messages.
     """
 
     def __init__(self, staging: Path, environ: Mapping[str, str], noun: str = "plugin") -> None:
@@ -52,9 +50,6 @@ class Fetcher:
 
     def of_entry(self, source: PluginSource, marketplace: Path) -> Fetched:
         """What an entry of a marketplace names.
-
-        Args:
-            marketplace: the folder of the marketplace.
 
         Raises:
             InstallationError: it cannot be had, or is not what the entry says.

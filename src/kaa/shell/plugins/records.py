@@ -36,7 +36,6 @@ class InstalledPlugin(msgspec.Struct, rename="camel", frozen=True, omit_defaults
         source: where it comes from: `NAME@MARKETPLACE`, or what the user gave; a path is absolute.
         pin: what was installed: a commit, or a version of a package; empty for a copy of a folder.
         tree: `tree_digest` of its files.
-        enabled: whether conversations use it.
         values: what the user gave for its options, by name.
         for_others: it was installed because another needs it.
         since: when it was installed (UTC).

@@ -27,11 +27,7 @@ def newest_release(
     """The latest version of a plugin that is in all ranges; None if no tag says of any.
 
     Args:
-        entry: of the plugin.
         marketplace: where its marketplace comes from, as it is recorded.
-        ranges: of versions that will do.
-        staging: a folder for git.
-        environ: the user's variables, for git.
 
     Raises:
         InstallationError: git cannot get the tags.

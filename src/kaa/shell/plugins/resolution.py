@@ -48,12 +48,7 @@ def prepared_with_dependencies(store: PluginStore, text: str, directory: str) ->
 
 
 class _Resolution:
-    """The plugins that one needs, and those that they need, without end.
-
-    Args:
-        store: has marketplaces and plugins.
-        stack: keeps what is prepared.
-    """
+    """The plugins that one needs, and those that they need, without end."""
 
     def __init__(self, store: PluginStore, stack: ExitStack) -> None:
         self._store = store

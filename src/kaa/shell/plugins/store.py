@@ -44,9 +44,7 @@ class PreparedPlugin(msgspec.Struct, frozen=True):
     """A plugin that is ready to be installed.
 
     Attributes:
-        staged: its files.
         previous: what is installed under its name; None if nothing is.
-        replaced: the files of that.
     """
 
     record: InstalledPlugin
@@ -56,7 +54,6 @@ class PreparedPlugin(msgspec.Struct, frozen=True):
 
     @property
     def plugin(self) -> Plugin:
-        """What it is and has."""
         return self.record.plugin
 
     @property
@@ -67,11 +64,7 @@ class PreparedPlugin(msgspec.Struct, frozen=True):
 
 
 class PluginStore:
-    """What is there, and what changes it.
-
-    Args:
-        environ: the user's variables, for git and npm.
-    """
+    """What is there, and what changes it."""
 
     def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
         self._home = home

@@ -153,11 +153,7 @@ def has(plugin: Plugin) -> str:
 def plugin_hooks(
     plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json] = {}
 ) -> tuple[list[HookDefinition], list[str]]:
-    """The hooks of a plugin, which run in the sandbox, and what kaa does not use of them, in sentences.
-
-    Args:
-        values: what the user gave for its options.
-    """
+    """The hooks of a plugin, which run in the sandbox, and what kaa does not use of them, in sentences."""
     dialect = _HOOKS.get(plugin.dialect, "claude")
     hooks: list[HookDefinition] = []
     notes: list[str] = []

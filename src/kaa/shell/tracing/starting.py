@@ -30,7 +30,6 @@ async def start_tracing(
     """Follow `agent`, if the settings say so.
 
     Args:
-        settings: whether at all.
         environ: where OpenTelemetry finds everything else; `OTEL_SDK_DISABLED=true` switches it off.
         home: the user's folder; what auth.json has is kept out of spans.
         notify: told, in a sentence, if it is not installed or set up wrongly.

@@ -199,7 +199,6 @@ async def survey(workspace: Workspace, home: Home, nested: Sequence[str] = ()) -
     """Read a project's configuration, instructions and components. Without any, that costs three small requests.
 
     Args:
-        workspace: the project.
         home: the user's folder. Where the project is the user's home directory, it lies in `.kaa`, but is no project's.
         nested: names of instructions in folders below the project, besides those that the user has trusted.
 
@@ -347,10 +346,7 @@ async def _files(workspace: Workspace, root: str, own: str, names: Set[str]) -> 
     """All files but those in `own`, level by level, so that a limit that is exceeded ends it early.
 
     Args:
-        workspace: the project.
         root: its directory, without symlinks.
-        own: the user's folder.
-        names: what the project's directory has.
     """
     regular: list[FileInfo] = []
     found: list[ConfigurationFile] = []

@@ -32,7 +32,6 @@ class TrustDecisions:
     """The decision of one process about one project.
 
     Args:
-        home: keeps decisions.
         servers: gives the MCP servers of a project, which a yes can approve, too; None if it configures none.
         offers_registries: whether a yes can permit the package registries, too.
     """
@@ -64,7 +63,6 @@ class TrustDecisions:
         """What holds for the next session, and for which files. An answer given in this process comes first.
 
         Args:
-            workspace: the project.
             chosen: what the options say; None asks the person where nothing was decided before.
             asker: asks them, once for all conversations.
 

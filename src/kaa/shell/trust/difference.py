@@ -83,8 +83,6 @@ def unified(old: str, new: str, names: tuple[str, str], compares: bool = True) -
     """A unified diff of two texts, in a moment. What would take longer is shown as gone and come.
 
     Args:
-        old: the text before.
-        new: the text now.
         names: of both, for the first two lines.
         compares: whether to look for lines that both have; else only those at their ends are left out.
     """
@@ -102,11 +100,7 @@ def unified(old: str, new: str, names: tuple[str, str], compares: bool = True) -
 
 
 class _Room:
-    """How much of a difference is shown: a long file hides no other one.
-
-    Args:
-        files: how many differ.
-    """
+    """How much of a difference is shown: a long file hides no other one."""
 
     def __init__(self, files: int) -> None:
         self._lines_of_each = max(_MAX_LINES // max(files, 1), _LEAST_LINES)

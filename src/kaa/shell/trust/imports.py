@@ -23,22 +23,16 @@ _MISSING = "there is no such file"
 class ReadTree(Protocol):
     """What imports need of a workspace."""
 
-    async def stat(self, path: str) -> FileInfo | None:
-        """See `Workspace`."""
-        ...
+    async def stat(self, path: str) -> FileInfo | None: ...
 
-    async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
-        """See `Workspace`."""
-        ...
+    async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]: ...
 
 
 @runtime_checkable
 class HomeFiles(Protocol):
     """Reads what a text imports by `@~/…`: the part of `NamedFiles` that imports need."""
 
-    async def read_named(self, path: str, max_bytes: int) -> NamedFile:
-        """See `NamedFiles`."""
-        ...
+    async def read_named(self, path: str, max_bytes: int) -> NamedFile: ...
 
 
 class UserFiles(UserTree):
@@ -73,11 +67,8 @@ async def with_imports(
     """Add what a text imports, file by file, each once.
 
     Args:
-        tree: has the files.
         path: of the text, absolute.
-        data: the text.
         inside: the directory that imports must not lead out of, except to documents in the user's home by `~/`.
-        max_bytes: what is beyond is cut.
         given: absolute paths of files that the model gets anyway.
     """
     return await _Expansion(tree, inside, max_bytes, {path, *given}).of(path, data)

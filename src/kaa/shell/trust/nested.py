@@ -55,7 +55,6 @@ async def nested_instructions(
     """The files of these names that there are, with what they import.
 
     Args:
-        workspace: the project.
         names: relative to the project.
         repository: the directory that imports must not lead out of.
     """

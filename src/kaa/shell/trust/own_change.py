@@ -18,8 +18,6 @@ def change_trusted(
     Args:
         directory: of the project, absolute.
         file: the file that changes, relative to the project.
-        home: the user's folder.
-        environ: the user's environment variables.
         change: changes the file and nothing else.
 
     Returns:

@@ -43,11 +43,7 @@ class OwnPart(NamedTuple):
 
 
 class OwnParts:
-    """The decisions about hooks and grants in such files.
-
-    Args:
-        home: keeps decisions.
-    """
+    """The decisions about hooks and grants in such files."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -58,8 +54,6 @@ class OwnParts:
         """The paths of the files whose parts get no rights of the user's. The person is asked about those with some.
 
         Args:
-            parts: of all files of the user's.
-            asker: asks the person.
             notify: told, in a sentence, what was not approved.
         """
         inside = {part: project for part in parts if (project := written_in(part.path, self._home.path))}

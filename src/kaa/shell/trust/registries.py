@@ -27,10 +27,6 @@ async def manifests_in(workspace: Workspace, home: Home) -> tuple[str, ...]:
     """The files of package managers at the top of a project; empty if a yes to registries would change nothing there.
 
     Rules of the user's about hosts decide for themselves.
-
-    Args:
-        workspace: the project.
-        home: the user's folder.
     """
     if not isinstance(workspace, LocalWorkspace) or workspace.sandbox.mode == "full-access":
         return ()

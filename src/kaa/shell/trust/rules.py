@@ -18,12 +18,7 @@ class FoundRules(msgspec.Struct, frozen=True):
 
 
 def rules_in(found: Found, root: str) -> FoundRules:
-    """The rules in some files, by name: those of directories above the project first.
-
-    Args:
-        found: the files.
-        root: the project's directory.
-    """
+    """The rules in some files, by name: those of directories above the project first."""
     files: list[InstructionFile] = []
     notices = list(found.notices)
     for file in sorted(found.files, key=lambda file: file.path):

@@ -62,11 +62,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class TrustStore:
-    """What the user decided.
-
-    Args:
-        home: the user's folder.
-    """
+    """What the user decided."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.trust
@@ -170,10 +166,6 @@ class TrustStore:
 
     def carry_over(self, root: str, other: str) -> None:
         """Decide about a copy of a project as the user decided about the project, file by file.
-
-        Args:
-            root: the directory of the project.
-            other: that of the copy.
 
         Raises:
             TrustError: that cannot be kept.
