@@ -14,7 +14,6 @@ def like_a_conversation(
 
     Args:
         command: the second word of one of these commands.
-        messages: its argument for messages.
     """
     match command:
         case "serve":
@@ -46,7 +45,6 @@ def command_first(
 
     Args:
         words: the first words of commands.
-        informing: options after which nothing else counts.
         parser: of the options of kaa; its errors are exceptions.
 
     Raises:

@@ -24,7 +24,6 @@ def options_of_extensions(unknown: Sequence[str], given: Sequence[str], *, disco
 
     Args:
         given: the paths of extensions on the command line.
-        discovers: whether the user's own extensions are loaded.
     """
     found: dict[str, str | None] = {}
     for argument in unknown:

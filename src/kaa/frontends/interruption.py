@@ -14,11 +14,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_to_exit_code(work: Coroutine[Any, Any, int], signals: Collection[int] = _SIGNALS) -> int:
-    """Do `work` on an event loop of its own. Returns its exit code, or that of what stopped it.
-
-    Args:
-        signals: stop it.
-    """
+    """Do `work` on an event loop of its own. Returns its exit code, or that of what stopped it."""
     return while_delivered(lambda: asyncio.run(_until_signalled(work, signals)))
 
 

@@ -29,7 +29,6 @@ class SessionsSubcommand(NamedTuple):
     """One of `kaa sessions`.
 
     Attributes:
-        example: of its arguments.
         run: does it. Returns the exit code.
     """
 

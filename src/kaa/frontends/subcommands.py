@@ -22,7 +22,6 @@ class Subcommand(NamedTuple):
     """One of a command.
 
     Attributes:
-        example: of its arguments.
         run: does it, in the directory that its first argument has as `directory`. Returns the exit code.
     """
 
@@ -44,9 +43,7 @@ def run_subcommand(
 
     Args:
         name: of the command, such as `ext`.
-        description: of the command, for its help.
         failures: errors whose message says what went wrong, besides `SettingsError` and `MistakeError`.
-        arguments: those after the command's name.
         directory: in which kaa was started, absolute.
     """
     lines = {word: f"kaa {name} {word} {command.example}".rstrip() for word, command in subcommands.items()}

@@ -44,7 +44,6 @@ class TextOutput:
     """Writes a run for people and pipes.
 
     Args:
-        out: gets the model's words and nothing else.
         err: gets one line per tool call, retries and errors.
         verbose: also show on `err` what tools print.
 

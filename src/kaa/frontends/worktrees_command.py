@@ -34,7 +34,6 @@ def enter(name: str, directory: str) -> tuple[str, str] | int:
 
     Args:
         name: of the worktree; empty for a new one.
-        directory: in which kaa was started.
     """
     try:
         worktrees = Worktrees(directory, Home.of(os.environ), os.environ)

@@ -20,7 +20,6 @@ from kaa.shell.home import Home
 
 
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa ext doctor`."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="report on these extensions only")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 

@@ -27,7 +27,6 @@ Installing executes nothing of the extension. kaa loads it at its next start.
 
 
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa ext install`."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     parser.add_argument("source", metavar="SOURCE", help="where the extension comes from, see below")

@@ -17,7 +17,6 @@ from kaa.tui.sanitize import sanitize
 
 
 def add_permit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa ext permit`."""
     parser.add_argument("name", metavar="NAME", help="of a process or a component, or the path of its folder")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 

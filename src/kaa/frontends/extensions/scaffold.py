@@ -18,7 +18,6 @@ _WIT = Path(kaa.ext.wasm.__path__[0]) / "wit" / "kaa-extension.wit"
 
 
 def add_new_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa ext new`."""
     parser.add_argument("name", metavar="NAME", help="of the extension and of the new folder")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--python", action="store_true", help="a module that kaa loads (default)")
@@ -60,7 +59,6 @@ def write_scaffold(folder: Path, name: str, template: str) -> list[Path]:
 
     Args:
         folder: is created; must not exist, so that nothing is overwritten.
-        name: of the extension.
         template: `python`, `process-python`, `process-ts`, `wasm-python` or `wasm-rust`.
 
     Returns:

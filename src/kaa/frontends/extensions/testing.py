@@ -25,7 +25,6 @@ from kaa.shell.options import HostOptions
 
 
 def add_test_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa ext test`."""
     parser.add_argument("path", metavar="NAME_OR_PATH", help="an installed extension, or the file or folder of one")
 
 

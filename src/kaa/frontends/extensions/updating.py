@@ -19,7 +19,6 @@ from kaa.shell.home import Home
 
 
 def add_update_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa ext update`."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these extensions")
     parser.add_argument(
         "-y", "--yes", action="store_true", help="do not ask, unless a version asks for more permissions"

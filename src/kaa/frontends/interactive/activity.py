@@ -77,7 +77,6 @@ class Activity:
         return self._is_running or bool(self._works)
 
     def observe(self, events: Sequence[Event]) -> None:
-        """These things happened."""
         for event in events:
             match event:
                 case MessageUpdate(assistant_message_event=change):

@@ -139,7 +139,6 @@ async def with_mentioned(
     if it was a path for certain.
 
     Args:
-        permit: decides about files with secrets.
         tell: told, in a sentence, what was not attached.
     """
     text, images = split_content(message.content)

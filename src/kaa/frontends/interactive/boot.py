@@ -130,11 +130,7 @@ class Start:
             self._give_back_terminal()
 
     def leave(self, exit_code: int = 0, farewell: str = "") -> None:
-        """End `run`.
-
-        Args:
-            farewell: printed when the terminal is given back.
-        """
+        """End `run`."""
         self._exit_code, self._farewell = exit_code, farewell
         self._main_view.app.reactor.stop()
 

@@ -18,12 +18,6 @@ from kaa.tui.style import BOLD, join
 
 
 class ChangesView:
-    """Shows them.
-
-    Args:
-        read: opens blocks on the full screen.
-    """
-
     def __init__(self, ui: UIContext, read: Callable[[Sequence[Piece], str], None]) -> None:
         self._ui = ui
         self._read = read
@@ -48,8 +42,6 @@ class ChangesView:
 
 
 class FileChangeView(Piece):
-    """The change of one file."""
-
     is_prompt = True
 
     def __init__(self, view: ViewOptions, file: ShownDifference) -> None:

@@ -14,7 +14,6 @@ class CommandKeys:
 
     Args:
         main_view: has the keymap, and what was wrong with keys at the start.
-        report: is told what is wrong with keys.
 
     Attributes:
         actions: those that have keys, or could have some.

@@ -72,11 +72,9 @@ class Commands:
         self._views |= {view.name: view for view in views}
 
     def exists(self, name: str) -> bool:
-        """Whether there is one of this name."""
         return name in self.names()
 
     def names(self) -> list[str]:
-        """The names of all."""
         return list(dict.fromkeys([*self._own, *self._views, *(one.name for one in self.of_conversation)]))
 
     def absence(self, called: Invocation) -> str | None:

@@ -17,11 +17,7 @@ ResultT = TypeVar("ResultT")
 
 
 class ConversationTasks:
-    """Has such work done.
-
-    Args:
-        drafts: keep what comes back into the editor.
-    """
+    """Has such work done."""
 
     def __init__(self, ui: UIContext, attachments: Attachments, drafts: DraftKeeper) -> None:
         self._ui = ui

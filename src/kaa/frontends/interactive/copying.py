@@ -15,7 +15,6 @@ class Copying:
         self._clipboard: Clipboard | None = None
 
     def copy(self, text: str) -> None:
-        """Copy a text."""
         if self._clipboard is None:  # now it is known what commands can write, where none of its programs may be
             programs = host_programs()
             app = self._main_view.app

@@ -58,7 +58,6 @@ class CoreThread(Generic[CoreT]):
         self._thread = threading.Thread(target=self._run, name="kaa-core", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def call(

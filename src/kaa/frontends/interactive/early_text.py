@@ -43,11 +43,7 @@ class LeftText(NamedTuple):
 
 
 class EarlyText:
-    """What this process was given and no session has yet.
-
-    Args:
-        home: kaa's folder.
-    """
+    """What this process was given and no session has yet."""
 
     def __init__(self, home: str | Path) -> None:
         self._path = Path(home) / _FOLDER / f"{os.getpid()}-{os.urandom(4).hex()}{_ENDING}"

@@ -10,7 +10,6 @@ class EditorModes:
     """Puts the keys of vi in force, and tells which of its modes the editor is in.
 
     Args:
-        offered: the slash commands that there are now.
         on_command: gets what is entered behind a `:`.
         on_change: gets the mode when it is another one, as it is shown; empty with the usual keys.
     """

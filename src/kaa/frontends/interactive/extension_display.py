@@ -23,11 +23,7 @@ _Slot = tuple[str, str, type[LastingChange], str]
 
 
 class ExtensionDisplay:
-    """Keeps what is shown, and shows it.
-
-    Args:
-        show_notice: shows a message in the transcript.
-    """
+    """Keeps what is shown, and shows it."""
 
     def __init__(
         self, main_view: MainView, attention: Attention, show_notice: Callable[[str, NoticeKind], None]

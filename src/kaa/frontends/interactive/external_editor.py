@@ -29,11 +29,7 @@ def chosen_editor(main_view: MainView, environ: Mapping[str, str]) -> str:
 
 
 def edited_in(editor: str, text: str, main_view: MainView, environ: Mapping[str, str]) -> str | None:
-    """Return what an editor leaves of a text; None if it failed, which the person is told.
-
-    Args:
-        editor: its command.
-    """
+    """Return what an editor leaves of a text; None if it failed, which the person is told."""
     try:
         file = _written(text)
     except OSError as error:

@@ -195,11 +195,7 @@ def load_keybindings(folder: str, commands: Sequence[Action] = ()) -> Bindings:
 
 
 def _with_commands(bindings: Bindings, commands: Sequence[Action], named: Collection[str], file: str) -> Bindings:
-    """The bindings with the keys that extensions want, as far as the user gave no others and they are free.
-
-    Args:
-        named: those that the user's file has.
-    """
+    """The bindings with the keys that extensions want, as far as the user gave no others and they are free."""
     prompt = {action.id for group in GROUPS if PROMPT in group.places for action in group.actions}
     holders = {key: id_ for id_, keys in bindings.keys.items() if id_ in prompt or id_ in named for key in keys}
     keys, problems = dict(bindings.keys), list(bindings.problems)

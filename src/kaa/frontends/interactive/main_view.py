@@ -151,12 +151,8 @@ _PLAN = "plan"  # the mode in which a plan is made (`kaa.shell.permissions`)
 class MainView:
     """Everything a person looks at and types into.
 
-    Args:
-        folder: kaa's home.
-
     Attributes:
         app: paints, and hands over what is typed.
-        context: colours, keys and size.
         header: what stands above everything else, unless the user does not want it.
         preferences: the user's choices about what is shown; replaced when they change.
         background_is_dark: what was known of the terminal when the first theme was chosen.

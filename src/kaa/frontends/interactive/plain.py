@@ -87,7 +87,6 @@ class PlainSurface:
 
     Args:
         terminal: of the user; stays in the mode in which it edits lines itself.
-        context: the width.
     """
 
     is_fullscreen = False
@@ -171,8 +170,7 @@ class PlainSurface:
         """There is nothing to scroll."""
         return False
 
-    def take_mouse(self, event: Mouse) -> None:
-        """There is no mouse."""
+    def take_mouse(self, event: Mouse) -> None: ...
 
     def write_line(self, text: str) -> None:
         """Write a line of our own."""

@@ -21,11 +21,7 @@ _MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
 class PromptHistory:
-    """The file.
-
-    Args:
-        folder: kaa's home.
-    """
+    """The file."""
 
     def __init__(self, folder: str | Path) -> None:
         self._path = Path(folder) / "history.jsonl"

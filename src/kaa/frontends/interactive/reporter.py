@@ -33,9 +33,7 @@ class Additions(NamedTuple):
 class CoreListener(Protocol):
     """Who is told; every method runs in the user interface's thread."""
 
-    def show_events(self, events: Sequence[Event]) -> None:
-        """These things happened."""
-        ...
+    def show_events(self, events: Sequence[Event]) -> None: ...
 
     def show_status(self, status: Status) -> None:
         """The conversation stands like this now."""

@@ -20,8 +20,6 @@ class Shortcuts:
     Args:
         actions: what each action does, by id.
         command_actions: gives the same for slash commands that have keys.
-        on_focus: the window got or lost the focus.
-        on_told: the terminal told something of itself.
         on_image: a path of an image was dropped on the terminal.
         on_viewer_key: takes what is typed while another document is looked at.
     """

@@ -19,8 +19,6 @@ class Submission:
     """Takes what is entered.
 
     Args:
-        on_reply: shows what a slash command answered.
-        on_failure: shows what went wrong.
         on_session: goes on with the session that a slash command leads to.
     """
 

@@ -135,7 +135,6 @@ class InteractiveUI:
         """Take what is typed from now on, and open the conversation.
 
         Args:
-            submitted: what was entered so far.
             choose: let the user choose the session first.
         """
         main_view = self._main_view

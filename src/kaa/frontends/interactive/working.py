@@ -25,7 +25,6 @@ class WorkingLine:
 
     Args:
         now: monotonic seconds.
-        hint: says how to stop it.
     """
 
     def __init__(self, context: Context, now: Callable[[], float], hint: Callable[[], str]) -> None:
@@ -99,8 +98,7 @@ class WorkingLine:
         """Nothing can be typed here."""
         return False
 
-    def cursor(self) -> None:
-        """There is none."""
+    def cursor(self) -> None: ...
 
 
 # What kaa's own extensions send says itself what it is.
@@ -108,12 +106,7 @@ _OWN_EXTENSION = re.compile(r"\A\[kaa\.[\w.]+\] ")
 
 
 class QueuedMessages(Display):
-    """What was said while the agent works and is not given to it yet: a line for each.
-
-    Args:
-        context: colours.
-        hint: says how to take them back.
-    """
+    """What was said while the agent works and is not given to it yet: a line for each."""
 
     def __init__(self, context: Context, hint: Callable[[], str]) -> None:
         super().__init__(context)

@@ -30,7 +30,6 @@ class Tally:
 
     Attributes:
         reason: why the run ended; empty before that.
-        error: what went wrong then.
         model: that answered last, `provider/id`.
         turns: requests that were answered, without those of agents.
         cost: US dollars; None if a price is not known.

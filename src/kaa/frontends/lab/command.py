@@ -284,8 +284,6 @@ async def check_all(tasks: Sequence[Task], set_up: _SetUp, jobs: int, report: _R
 
     Args:
         set_up: called twice for each.
-        jobs: how many at a time.
-        report: told of each.
     """
     free = asyncio.Semaphore(jobs)
 
@@ -336,7 +334,6 @@ async def _run_missing(
 
     Args:
         tasks: those that this machine can run, by name; others of the definition are left out.
-        jobs: how many at a time.
 
     Raises:
         NotRunError: kaa could not ask the model.

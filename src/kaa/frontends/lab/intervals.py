@@ -53,11 +53,7 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Interval:
 
 
 def mean_interval(groups: Groups) -> Interval | None:
-    """The interval of the mean of all values; None for fewer than two.
-
-    Args:
-        groups: the values of each task.
-    """
+    """The interval of the mean of all values; None for fewer than two."""
     units = _units(groups)
     return _bootstrap(lambda chance: fmean(chain.from_iterable(chance.choices(units, k=len(units)))), len(units))
 
@@ -66,7 +62,6 @@ def difference_interval(first: Mapping[str, Sequence[float]], second: Mapping[st
     """The interval of the second mean minus the first, over the tasks that both have; None if that says nothing.
 
     Args:
-        first: the values of each task.
         second: likewise.
     """
     shared = [name for name in first if first[name] and second.get(name)]

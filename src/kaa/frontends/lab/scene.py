@@ -58,7 +58,6 @@ class Scene:
 
     Args:
         folder: has everything; its `stage` is what the task's scripts see.
-        workspace: opens what runs these scripts.
 
     Attributes:
         project: the copy of the project.

@@ -50,8 +50,6 @@ class Metadata(msgspec.Struct, frozen=True):
 
 
 class AgentLimits(msgspec.Struct, frozen=True):
-    """The limits of the agent."""
-
     timeout_sec: Seconds | None = None
 
 
@@ -91,7 +89,6 @@ class Task(msgspec.Struct, frozen=True):
 
     Attributes:
         folder: where it is; its name is the task's.
-        digest: of all its files.
     """
 
     folder: Path
@@ -120,7 +117,6 @@ def read_tasks(root: Path, patterns: Sequence[str]) -> tuple[list[Task], list[Ta
     """The tasks in a folder whose names fit a pattern, all without one, and what is wrong with the others.
 
     Args:
-        root: a folder of tasks, or one task.
         patterns: such as `py-*`.
 
     Raises:

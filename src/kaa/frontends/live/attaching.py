@@ -100,7 +100,6 @@ class Attached:
 
     Args:
         connection: to that process, which tells already what happens.
-        past: what happened before.
 
     Attributes:
         farewell: the last words.

@@ -33,12 +33,7 @@ ToldT = TypeVar("ToldT")
 
 
 class SessionConnection:
-    """A connection to the kaa that has a session open.
-
-    Args:
-        pid: of that kaa, for messages.
-        seconds: to wait for each answer.
-    """
+    """A connection to the kaa that has a session open."""
 
     def __init__(self, sock: socket.socket, pid: int, seconds: float) -> None:
         self.pid = pid
@@ -62,7 +57,6 @@ class SessionConnection:
         """Connect to the process that has a session open.
 
         Args:
-            session: the session's file.
             pid: of that process, as the lock on the file says.
             seconds: to wait for each answer; None for as long as is usual.
             until_it_listens: seconds to wait for a process that is still starting, or opening the session.
@@ -97,9 +91,6 @@ class SessionConnection:
 
     def ask(self, request: Callable[[int], AnyRequest]) -> str:
         """Have something done. Returns what there is to say about it.
-
-        Args:
-            request: makes the request with this number.
 
         Raises:
             LiveError: it is refused, or nobody answers.

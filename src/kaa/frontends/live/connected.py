@@ -61,11 +61,7 @@ class ClientRequestError(Exception):
 class Served:
     """The conversation for which this process listens.
 
-    Args:
-        listener: where clients connect.
-
     Attributes:
-        listener: where clients connect.
         recent: what a client that comes late has to know.
         tasks: what goes on that clients have asked for.
     """

@@ -27,7 +27,6 @@ async def hand_over(
 
     Args:
         server: listens for it here, until it has ended here.
-        arguments: with which this process was started.
 
     Raises:
         LiveError: the session is not kept, or nothing is under way.

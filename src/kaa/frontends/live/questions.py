@@ -15,7 +15,6 @@ class SharedQuestions:
     """Asks all clients (`kaa.ext.asking.Asker`). A question waits until one of them answers.
 
     Attributes:
-        can_ask: whether clients can come.
         tell: sends something to all clients that follow.
     """
 

@@ -20,11 +20,7 @@ DETACHED = ("agents", "detached")
 
 
 class Started(msgspec.Struct, frozen=True):
-    """What the process says of itself.
-
-    Attributes:
-        session: the session's file.
-    """
+    """What the process says of itself."""
 
     id: str
     pid: int
@@ -84,13 +80,7 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 def main(parsed: argparse.Namespace, arguments: Sequence[str], directory: str) -> int:
-    """Run `kaa agents start`. Returns the exit code.
-
-    Args:
-        parsed: the arguments.
-        arguments: the same, as they were given.
-        directory: in which kaa was started.
-    """
+    """Run `kaa agents start`. Returns the exit code."""
     return while_delivered(lambda: _main(parsed, arguments, directory))
 
 

@@ -47,7 +47,6 @@ class Say(_Request, tag="say", frozen=True):
     """Give the model a message of the person, or run a slash command.
 
     Attributes:
-        text: the message or command.
         follow_up: while the model works, give it the message when it would stop.
     """
 
@@ -98,8 +97,6 @@ class Hello(_Told, tag="hello", frozen=True):
     """The first line.
 
     Attributes:
-        protocol: see `PROTOCOL`.
-        version: of kaa.
         has_terminal: somebody may look at the conversation in its own terminal.
         asks: the titles of the questions that wait for an answer.
         is_working: whether the agent works; None if the kaa is older and does not say.
@@ -131,11 +128,8 @@ class Past(_Told, tag="past", frozen=True):
     """What happened before, for a client that follows.
 
     Attributes:
-        number: of the request.
-        path: the session's file.
         size: in bytes, up to which the file belongs to the past.
         events: what happened after that, in order.
-        running: whether the agent works.
     """
 
     number: int

@@ -29,7 +29,6 @@ class CodeError(Exception):
 
 
 def add_approve_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa mcp approve`."""
     parser.add_argument("server", metavar="SERVER", help="its name in the project's file")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 

@@ -52,7 +52,6 @@ _WITH_VALUE = frozenset(
 
 
 def add_add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa mcp add`."""
     parser.usage = "kaa mcp add [options] NAME URL\n       kaa mcp add [options] NAME -- COMMAND [ARGUMENT ...]"
     parser.add_argument("name", metavar="NAME", help="what to call it: letters, digits, - and _")
     parser.add_argument("target", metavar="URL|COMMAND", nargs="*", help="its address, or the command that starts it")
@@ -76,7 +75,6 @@ def add_add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_add_json_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa mcp add-json`."""
     parser.add_argument("name", metavar="NAME", help="what to call it: letters, digits, - and _")
     parser.add_argument("entry", metavar="JSON", help="its entry, as `.mcp.json` of Claude Code has it")
     _add_project(parser)
@@ -103,7 +101,6 @@ def arranged(arguments: Sequence[str]) -> list[str]:
 
 
 def add_remove_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa mcp remove`."""
     parser.add_argument("name", metavar="NAME", help="its name")
     _add_project(parser)
 

@@ -18,7 +18,6 @@ from kaa.tui.sanitize import sanitize
 
 
 def add_import_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa mcp import`."""
     parser.add_argument("agent", metavar="AGENT", choices=sorted(AGENTS), help=", ".join(sorted(AGENTS)))
     parser.add_argument("names", metavar="SERVER", nargs="*", help="only these servers")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")

@@ -18,13 +18,11 @@ from kaa.tui.sanitize import sanitize
 
 
 def add_list_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa mcp list`."""
     parser.set_defaults(name="")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
 def add_get_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa mcp get`."""
     add_list_arguments(parser)
     parser.add_argument("name", metavar="NAME", help="its name")
 

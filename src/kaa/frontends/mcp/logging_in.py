@@ -19,7 +19,6 @@ from kaa.tui.sanitize import sanitize
 
 
 def add_login_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa mcp login`."""
     parser.add_argument("server", metavar="SERVER", help="its name in mcp.json")
 
 
@@ -75,9 +74,7 @@ def end_login(removed: ConfiguredServer, parsed: argparse.Namespace, home: Home)
     """Forget the login at a server that is not configured any more, unless another one has its address.
 
     Args:
-        removed: the server, with an address.
         parsed: has the directory whose servers are the others.
-        home: the user's folder.
 
     Returns:
         The exit code.

@@ -25,17 +25,12 @@ from kaa.workspace.protocol import Workspace
 
 
 class ToolService:
-    """The active tools of one conversation. Approvals judge each call; what would be asked is denied.
-
-    Args:
-        conversation: whose tools they are.
-    """
+    """The active tools of one conversation. Approvals judge each call; what would be asked is denied."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
 
     def tools(self) -> tuple[ToolInfo, ...]:
-        """See `Service`."""
         return tuple(
             ToolInfo(
                 name=tool.name,
@@ -51,7 +46,6 @@ class ToolService:
         )
 
     async def call(self, tool: str, arguments: dict[str, Json], caller: ToolCaller) -> CallResult:
-        """See `Service`."""
         if tool not in self._conversation.active_tools:  # others can be called, too, and hidden ones without a question
             raise _unknown_tool(tool)
         lines = _ProgressLines(caller.progress)
@@ -70,9 +64,6 @@ class AgentService:
     """kaa as a tool that does a task in a conversation of its own.
 
     Args:
-        host: opens conversations.
-        workspace: the project.
-        options: gives what was chosen for them.
         asker: their questions; the host's.
     """
 
@@ -86,7 +77,6 @@ class AgentService:
         self._sessions: set[str] = set()
 
     def tools(self) -> tuple[ToolInfo, ...]:
-        """See `Service`."""
         text: Json = {"type": "string"}
         return (
             ToolInfo(
@@ -112,7 +102,6 @@ class AgentService:
         )
 
     async def call(self, tool: str, arguments: dict[str, Json], caller: ToolCaller) -> CallResult:
-        """See `Service`."""
         if tool != "kaa":
             raise _unknown_tool(tool)
         try:
@@ -148,11 +137,7 @@ class AgentService:
 
 
 class _ProgressLines(io.StringIO):
-    """A stream whose lines are progress.
-
-    Args:
-        tell: gets each line.
-    """
+    """A stream whose lines are progress."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()

@@ -34,8 +34,6 @@ def main(command_line: CommandLineOptions, workspace: LocalWorkspace | UnopenedW
     """Serve until the client closes the input. Returns the exit code.
 
     Args:
-        command_line: what the user chose for the conversations.
-        workspace: the project.
         as_agent: whether to serve one tool that does tasks, in place of kaa's tools.
     """
     if isinstance(workspace, UnopenedWorkspace):
@@ -84,18 +82,13 @@ async def _run(command_line: CommandLineOptions, workspace: LocalWorkspace, *, a
 
 
 class _Notices:
-    """Tells notices; each once while a conversation is opened, which may be tried twice.
-
-    Attributes:
-        has_opened: it was opened.
-    """
+    """Tells notices; each once while a conversation is opened, which may be tried twice."""
 
     def __init__(self) -> None:
         self.has_opened = False
         self._told: set[str] = set()
 
     def tell(self, notice: HostNotice) -> None:
-        """Tell a notice."""
         if self.has_opened or notice.text not in self._told:
             self._told.add(notice.text)
             tell(notice.text)

@@ -26,7 +26,6 @@ _QUIET_SECONDS = (15.0, 3.0)
 
 
 def add_test_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `kaa mcp test`."""
     parser.add_argument("server", metavar="SERVER", nargs="?", help="its name; without one, all are tested")
 
 

@@ -68,7 +68,6 @@ class Dialogs:
     """Asks the client (`kaa.ext.asking.Asker`).
 
     Args:
-        send: writes an object to the client.
         seconds: how long a question waits for its answer.
         person_answers: the user says that a person answers the client's questions.
     """

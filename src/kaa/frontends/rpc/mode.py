@@ -102,11 +102,7 @@ async def _run(command_line: CommandLineOptions, workspace: LocalWorkspace) -> i
 
 
 class ClientConnection:
-    """Reads what the client sends, and answers.
-
-    Args:
-        dialogs: takes the client's answers to questions.
-    """
+    """Reads what the client sends, and answers."""
 
     def __init__(self, send: Callable[[object], None], dialogs: Dialogs) -> None:
         self._send = send

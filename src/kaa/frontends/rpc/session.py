@@ -48,7 +48,6 @@ class RpcSession:
     Args:
         hosted: the first one.
         options: what was chosen for it; holds for the next ones too.
-        send: writes an object to the client.
     """
 
     def __init__(

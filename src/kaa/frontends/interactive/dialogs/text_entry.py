@@ -10,11 +10,7 @@ from kaa.tui.events import Input
 
 
 class TextEntry(Stack):
-    """Asks for a text.
-
-    Args:
-        text: what is there to begin with.
-    """
+    """Asks for a text."""
 
     def __init__(
         self,

@@ -14,7 +14,6 @@ class KeyDialog(DialogFrame):
     """Asks for an API key, and never shows it.
 
     Args:
-        context: colours and keys.
         problem: what was wrong with the one before; empty if there was none.
     """
 
@@ -42,10 +41,7 @@ class WayDialog(DialogFrame):
     """Says where the browser is to go, and waits. Changes as the login goes on.
 
     Args:
-        provider: to whom somebody logs in.
-        on_open: opens an address in the browser.
         on_paste: gets what the person copied from the browser.
-        refresh: has the screen painted.
     """
 
     def __init__(

@@ -33,7 +33,6 @@ class _TreeView:
         chosen_filter: which rows are shown at first.
         on_select: called with the entry that is chosen.
         on_label: called with the entry whose label is to be changed.
-        on_cancel: called when none is chosen.
     """
 
     def __init__(
@@ -75,7 +74,6 @@ class _TreeView:
         return self._tree.render(width)
 
     def cursor(self) -> tuple[int, int] | None:
-        """The tree's."""
         return self._tree.cursor()
 
     def key(self, key: Input) -> bool:
@@ -139,12 +137,7 @@ class Navigator:
         self._steps.go(request._replace(restore=_RESTORES[option], kind=step))
 
     def choose_message(self, title: str, hint: str, chosen: Callable[[str], None]) -> None:
-        """Let the user choose one of his messages on this branch, the newest first.
-
-        Args:
-            hint: said below.
-            chosen: gets the message's entry id.
-        """
+        """Let the user choose one of his messages on this branch, the newest first."""
 
         async def points(engine: Engine) -> Sequence[RewindPoint]:
             return engine.conversation.navigation.points()

@@ -52,7 +52,6 @@ class NavigationSteps:
     """Asks and goes.
 
     Args:
-        tasks: run it while messages wait.
         activity: shows that a summary is being written, and lets it be stopped.
     """
 
@@ -247,7 +246,6 @@ class PlanView:
     """A plan as it is read (`kaa.frontends.interactive.dialogs.frame.Body`).
 
     Args:
-        lead: said above it.
         is_redo: it takes an undo back, so that `/redo` brings back nothing more.
     """
 

@@ -52,11 +52,7 @@ def here(outline: Outline) -> str | None:
 
 
 def tree_of(outline: Outline, context: Context, *, shows_times: bool = False) -> list[TreeNode]:
-    """The roots of the tree.
-
-    Args:
-        shows_times: whether labels say when they were given.
-    """
+    """The roots of the tree."""
     roots: list[TreeNode] = []
     children: dict[str, list[TreeNode]] = {}
     here_id = here(outline)

@@ -84,7 +84,6 @@ class AgentTree:
         return self._lines
 
     def cursor(self) -> tuple[int, int] | None:
-        """The tree's."""
         return self._tree.cursor()
 
     def key(self, key: Input) -> bool:

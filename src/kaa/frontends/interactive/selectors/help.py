@@ -18,10 +18,7 @@ class HelpSelector:
     """Opens it.
 
     Args:
-        main_view: the screen, and the keys in force.
         commands: gives names, without the slash, and descriptions.
-        command_actions: those that can have keys.
-        show_document: shows Markdown in the transcript.
     """
 
     def __init__(

@@ -40,9 +40,6 @@ class ListDialogs:
             items: the entries; those that fit what is typed are shown.
             on_select: gets the value of the one that is chosen; the list is closed by then.
             on_highlight: gets the value of each one that the pointer comes to.
-            on_cancel: called when nothing is chosen.
-            hint: said below.
-            query: searched for to begin with.
             find: finds entries by what is typed.
             max_rows: how many are shown at most.
         """
@@ -101,7 +98,6 @@ class ListDialogs:
         return self._open(dialog)
 
     def close(self, dialog: DialogFrame) -> None:
-        """Close a list."""
         self._main_view.dock.close(dialog)
         self._main_view.app.refresh()
 

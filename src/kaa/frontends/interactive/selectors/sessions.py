@@ -28,7 +28,6 @@ class SessionSelectors:
     """Lists of sessions, and copies.
 
     Args:
-        conversations: open what was chosen.
         navigator: knows the messages of this session, and shows where an entry is.
     """
 
@@ -45,12 +44,7 @@ class SessionSelectors:
         self._attachments = attachments
 
     def resume(self, query: str = "", on_cancel: Callable[[], None] = lambda: None) -> None:
-        """Choose a session to resume.
-
-        Args:
-            query: looked for to begin with.
-            on_cancel: called when none was chosen.
-        """
+        """Choose a session to resume."""
         from kaa.frontends.interactive.sessions.picker import SessionPicker  # lazy: most sessions are never left
 
         search = self._search()
@@ -63,7 +57,6 @@ class SessionSelectors:
         ).open()
 
     def search(self, text: str) -> None:
-        """Search the text of all sessions."""
         if not text:
             from kaa.builtin.session_commands import NO_SEARCH_TEXT  # lazy: only for mistakes
 

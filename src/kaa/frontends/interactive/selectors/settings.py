@@ -36,7 +36,6 @@ class SettingsSelectors:
 
     Args:
         look: shows a theme while it is looked at.
-        on_kept: the choices have changed.
         run: runs a slash command, which asks what else there is to choose.
     """
 

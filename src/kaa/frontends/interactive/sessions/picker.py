@@ -41,12 +41,7 @@ class SessionListing(NamedTuple):
 
 
 class SessionPicker:
-    """Opens the list.
-
-    Args:
-        query: is looked for to begin with.
-        on_cancel: called when none was chosen.
-    """
+    """Opens the list."""
 
     def __init__(
         self,

@@ -37,10 +37,8 @@ class SessionActions(NamedTuple):
     """What is done with the selected session, and for all of the list.
 
     Attributes:
-        rename: it gets another name.
         trash: it goes to the trash.
         change_scope: sessions of this directory are listed, or of all.
-        cancel: none was chosen.
     """
 
     open: Callable[[SessionSummary], None]
@@ -109,11 +107,7 @@ class SessionListView(ScrolledList):
         self._find()
 
     def show(self, sessions: Sequence[SessionSummary], scope: str) -> None:
-        """List these, the newest first.
-
-        Args:
-            scope: where they are from, in words.
-        """
+        """List these, the newest first."""
         self._sessions, self._scope, self._progress = sessions, scope, ""
         self._arrange(self.selected.path if self.selected else None)
 

@@ -32,8 +32,6 @@ class _Found(NamedTuple):
 
 
 class SpokenSearch:
-    """Searches."""
-
     def __init__(self, ui: UIContext, opening: SessionOpening) -> None:
         self._ui = ui
         self.opening = opening

@@ -79,7 +79,6 @@ class ThemeLibrary:
         return None
 
     def knows(self, setting: str | None, background_is_dark: bool | None) -> bool:
-        """Whether there is a theme for the setting."""
         return setting is None or self._exists(self._resolve(setting, background_is_dark is not False))
 
     def choose(self, setting: str | None, background_is_dark: bool | None) -> ThemeChoice:
@@ -140,7 +139,6 @@ class ThemeLibrary:
         return self._file(name) is not None
 
     def _file(self, name: str) -> str | None:
-        """The file of the theme with this name."""
         places = (self._user_folder, _BUILT_IN, *self._folders)
         files = (os.path.join(folder, name + _SUFFIX) for folder in places)
         return next(filter(os.path.exists, files), None)

@@ -24,7 +24,6 @@ class Face(NamedTuple):
     Attributes:
         body: painted lines of what came of it, as wide as there is room beside the indent.
         notes: remarks that are always shown.
-        aside: figures in few words.
         images: painted lines as wide as the card, which no background may touch.
     """
 

@@ -40,7 +40,6 @@ class ExtensionBlock(SummaryBlock):
 
     Args:
         text: of a message; it may come from anywhere.
-        details: of the message, with the display values.
     """
 
     def __init__(self, view: ViewOptions, label: str, text: str, details: Json) -> None:

@@ -81,7 +81,6 @@ def more(view: ViewOptions, excerpt: Excerpt, width: int, *, from_end: bool = Fa
     Args:
         width: in cells.
         from_end: they are the last ones.
-        cut: how many of them are cut off.
     """
     says = [hidden_lines(excerpt, from_end=from_end)] if excerpt.hidden else []
     if cut:

@@ -16,8 +16,6 @@ class StartHeader(Piece):
     """Name and version, model and directory, and hints.
 
     Args:
-        name: of the program.
-        version: of the program.
         directory: the project's, as it is to be shown.
         hints: actions by id, each with a word or two on what it does; those without a key are left out.
         model: empty as long as it is not known.

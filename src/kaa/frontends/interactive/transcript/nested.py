@@ -23,11 +23,7 @@ class _Place(NamedTuple):
 
 
 class NestedBlocks(Sequence[Block]):
-    """All of them; made when they are asked for.
-
-    Args:
-        nested: the work of its agents.
-    """
+    """All of them; made when they are asked for."""
 
     def __init__(self, view: ViewOptions, entries: Sequence[DisplayEntry], nested: Sequence[NestedTranscript]) -> None:
         self._view = view

@@ -182,7 +182,6 @@ class EarlierBlocks(Sequence[Block]):
 
     Args:
         entries: of the session, as it is shown.
-        count: how many of them.
     """
 
     def __init__(self, view: ViewOptions, entries: Sequence[DisplayEntry], count: int) -> None:

@@ -27,7 +27,6 @@ class SummaryBlock(Piece):
     """A labelled text, its first lines as long as cards are not expanded.
 
     Args:
-        label: what kind of text this is.
         text: the text, which may come from anywhere.
     """
 

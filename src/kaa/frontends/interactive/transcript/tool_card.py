@@ -18,11 +18,7 @@ from kaa.workspace.blocked import Blocked, sentences
 
 
 class ToolCard(Card):
-    """A tool call. What happens to it is only noted; it is laid out with the next frame.
-
-    Args:
-        tool: the tool's name.
-    """
+    """A tool call. What happens to it is only noted; it is laid out with the next frame."""
 
     def __init__(self, view: ViewOptions, tool: str) -> None:
         super().__init__(view)
@@ -48,7 +44,6 @@ class ToolCard(Card):
         self.changed()
 
     def run(self, arguments: Mapping[str, Json]) -> None:
-        """The tool runs."""
         self.call(arguments)
         self._state = "running"
 

@@ -53,11 +53,7 @@ RECENT = 200
 
 
 class TranscriptView:
-    """Fills the document. Whatever happens is only noted here; it is laid out with the next frame.
-
-    Args:
-        document: where blocks are put.
-    """
+    """Fills the document. Whatever happens is only noted here; it is laid out with the next frame."""
 
     def __init__(self, document: Document, view: ViewOptions) -> None:
         self._document = document

@@ -73,7 +73,6 @@ def _folded(text: str, pasted: Sequence[str]) -> str:
 
 
 def split_content(content: Sequence[TextContent | ImageContent] | str) -> tuple[str, list[ImageContent]]:
-    """The text, and the images."""
     if isinstance(content, str):
         return content, []
     text = "\n".join(block.text for block in content if isinstance(block, TextContent))

@@ -19,9 +19,7 @@ class ViewOptions:
     What has left the screen stays as it was, whatever is switched.
 
     Args:
-        context: palette, keys and glyphs of the terminal.
         expanded: whether cards show all of what tools gave.
-        thinking: whether the model's reasoning is shown.
         images: whether images are shown, where the terminal can.
         linear: whether lines are written once and read from top to bottom: nothing is shown before it is final.
         cwd: the project's directory; paths in it are shown without it.

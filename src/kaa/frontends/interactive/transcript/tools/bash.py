@@ -39,7 +39,6 @@ class ProgramRenderer(BashRenderer):
     """A program of the model, the calls that it makes, and what it printed."""
 
     def title(self, call: ShownCall) -> Sequence[Span]:
-        """The program."""
         return command_title(self._view, ">>>", call.argument("program"), "toolTitle")
 
 

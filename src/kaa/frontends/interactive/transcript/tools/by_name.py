@@ -129,6 +129,5 @@ _RENDERERS: Mapping[str, Callable[[ViewOptions], CallRenderer]] = {
 
 
 def renderer_for(tool: str, view: ViewOptions) -> CallRenderer:
-    """A renderer for one call of this tool."""
     other = ServerRenderer if tool.startswith(_SERVER_TOOL) else GenericRenderer
     return _RENDERERS.get(tool, other)(view)
