@@ -33,7 +33,6 @@ def marked_positions(spoken: Sequence[tuple[Message, JsonObject]], model: Model)
 
     Args:
         spoken: the messages as they are sent, each with (the last of) what it was made of.
-        model: whom they are sent to.
     """
     users = [position for position, (_, message) in enumerate(spoken) if message["role"] != "assistant"]
     replies = (position for position in range(len(spoken) - 1, -1, -1) if _is_reply(spoken[position][0], model))

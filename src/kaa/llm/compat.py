@@ -41,7 +41,6 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         supports_store: takes `store`, which kaa sets to false.
         supports_usage_in_streaming: takes `stream_options.include_usage`.
         supports_reasoning_effort: takes `reasoning_effort`.
-        thinking_format: how reasoning is switched.
         requires_tool_result_name: tool messages carry the name of their tool.
         requires_mistral_tool_ids: ids of calls have nine letters and digits.
         requires_assistant_after_tool_result: a user message may not follow a tool message directly.

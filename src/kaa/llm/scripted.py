@@ -70,8 +70,6 @@ def reply(
     """A reply as a well-behaved model makes it: thinking, then text, then tool calls, then `StreamDone`.
 
     Args:
-        text: one delta, or several.
-        thinking: the reasoning before the text.
         tool_calls: `(name, arguments)` or `(name, arguments, id)`. Arguments given as a string are sent as they
             are, valid JSON or not. Ids are `call_<n>` unless given; give them when a test looks at them across replies.
         usage: None to send none.

@@ -9,11 +9,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class TextDocument:
-    """A document, by its lines as the protocol counts them: a line ends with LF, CRLF or CR.
-
-    Args:
-        text: the whole document.
-    """
+    """A document, by its lines as the protocol counts them: a line ends with LF, CRLF or CR."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -84,7 +84,6 @@ class LanguageSession:
     """A server that runs.
 
     Args:
-        root: the directory that it works in.
         settings: what it may ask for (`workspace/configuration`), by sections.
     """
 
@@ -149,7 +148,6 @@ class LanguageSession:
 
         Args:
             path: absolute.
-            language: its identifier in the protocol.
             is_new: whether the file did not exist before.
 
         Raises:

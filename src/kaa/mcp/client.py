@@ -66,11 +66,7 @@ class ServerObserver(Protocol):
 
 
 class McpClient:
-    """A server that is connected. Use `connect`.
-
-    Attributes:
-        manifest: what it offers now.
-    """
+    """A server that is connected. Use `connect`."""
 
     manifest: ServerManifest
     _agreed: Agreement
@@ -142,10 +138,7 @@ class McpClient:
         """Call a tool. Cancelling tells the server.
 
         Args:
-            tool: its name.
             arguments: as its input schema demands.
-            questions: answers what the server asks meanwhile.
-            progress: told how far it is.
             patience: seconds without a sign of life that it may take.
 
         Raises:
@@ -194,9 +187,6 @@ class McpClient:
 
         Args:
             reference: the prompt or the template that has the argument.
-            argument: its name.
-            value: what is typed of it.
-            known: the values of other arguments.
 
         Raises:
             McpError: the server refused or failed.

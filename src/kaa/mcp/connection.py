@@ -74,7 +74,6 @@ class ServerConnection(ABC):
         """Connect the two ends, before `open`.
 
         Args:
-            receive: gets the messages.
             ended: told why the connection ended, in a sentence, once.
             strayed: told, in words, of what came that is no message. Whoever waits in vain for an answer shows it.
         """
@@ -108,7 +107,6 @@ class ServerConnection(ABC):
         """What kept the server from its work, in a sentence with the remedy; empty if nothing new is known to have.
 
         Args:
-            said: how the server described its failure.
             asked: what it was asked to do, as text.
         """
         return ""

@@ -8,8 +8,6 @@ from kaa.core.messages import Json
 
 
 class TextPart(msgspec.Struct, frozen=True):
-    """Text."""
-
     text: str
 
 

@@ -20,8 +20,6 @@ async def manifest_of(session: Session, agreed: Agreement, patience: float) -> S
     """What the server offers now.
 
     Args:
-        session: on which a revision was agreed.
-        agreed: the agreement.
         patience: seconds for each page.
 
     Raises:

@@ -70,8 +70,6 @@ class ToolInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PromptArgument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An argument of a prompt."""
-
     name: str
     description: str = ""
     required: bool = False

@@ -78,9 +78,6 @@ def listed(
 
     Args:
         kind: what they are, in the singular, for the sentences.
-        items: as the server listed them.
-        parse: makes one item of an object.
-        most: how many are used.
     """
     used: dict[str, ItemT] = {}
     problems: list[str] = []

@@ -66,7 +66,6 @@ class ServerQuestions:
 
     Args:
         project: the directory that the server may see; empty for none.
-        samples: whether completions can be asked for.
     """
 
     def __init__(self, project: str = "", *, samples: bool = False) -> None:

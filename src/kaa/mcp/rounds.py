@@ -38,7 +38,6 @@ async def in_rounds(
     Args:
         send: sends the request with these parameters, and returns its result.
         params: of the first request.
-        questions: answers what the server asks.
 
     Raises:
         McpError: the server asks something malformed, or does not come to an end.

@@ -14,9 +14,7 @@ class ToolCaller:
     """Who called a tool, as the service sees it.
 
     Args:
-        forms: whether the client can show forms.
         ask: asks a legacy client; None for a modern one, whose call sets it.
-        tell: sends progress.
 
     Attributes:
         token: with which progress is sent; None while nobody wants it.
@@ -49,7 +47,6 @@ class RoundedCall:
 
     Args:
         caller: who called; asks through this from now on.
-        work: does it.
     """
 
     def __init__(self, caller: ToolCaller, work: Coroutine[None, None, CallResult]) -> None:

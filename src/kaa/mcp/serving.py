@@ -51,8 +51,6 @@ class McpServer:
     """Answers one client. All calls must come from one event loop.
 
     Args:
-        service: what is served.
-        info: who serves.
         send: writes one message, without a line feed.
         failed: told of exceptions of the service, which are bugs.
     """

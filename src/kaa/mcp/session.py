@@ -65,7 +65,6 @@ class Session:
         ended: told why the connection ended, in a sentence, once; not after `close`.
 
     Attributes:
-        questions: see above.
         meta: what every request carries in `_meta`, once the revision demands it.
         has_answered: whether a request was answered, with a result or an error.
     """
@@ -115,12 +114,9 @@ class Session:
         If the server refuses the revision of the request and lists it as supported, the request is sent once more.
 
         Args:
-            method: what is asked.
             params: its parameters, without `_meta`.
             patience: seconds without a sign of life that this may take; None for any time.
             tool: what a `tools/call` calls.
-            progress: told how far the server is.
-            questions: answers what the server asks meanwhile.
 
         Raises:
             McpError: the server refused, or did not answer in time.

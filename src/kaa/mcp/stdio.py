@@ -39,9 +39,7 @@ class ServerProgram(Protocol):
         """Send it TERM, and two seconds later KILL."""
         ...
 
-    def take_hindrance(self, said: str = "", asked: str = "") -> str:
-        """See `ServerConnection`."""
-        ...
+    def take_hindrance(self, said: str = "", asked: str = "") -> str: ...
 
 
 class StdioConnection(ServerConnection):
@@ -60,7 +58,6 @@ class StdioConnection(ServerConnection):
         self._has_spoken = False
 
     async def open(self) -> None:
-        """See `ServerConnection`."""
         self._program = program = await self._start()
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
@@ -73,7 +70,6 @@ class StdioConnection(ServerConnection):
         self._reading = asyncio.create_task(self._read(reader, program))
 
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
-        """See `ServerConnection`."""
         outlet = self._outlet
         if outlet is None or outlet.is_closing():
             raise ServerGoneError("it does not read its standard input any more")
@@ -82,7 +78,6 @@ class StdioConnection(ServerConnection):
         outlet.write(messages.encode(message) + b"\n")
 
     def take_hindrance(self, said: str = "", asked: str = "") -> str:
-        """See `ServerConnection`."""
         return "" if self._program is None else self._program.take_hindrance(said, asked)
 
     async def close(self) -> None:

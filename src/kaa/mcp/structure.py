@@ -31,11 +31,7 @@ def mismatch(value: Json, schema: dict[str, Json]) -> str:
 
 
 class _Check:
-    """One check of one value.
-
-    Args:
-        root: the whole schema, for its references.
-    """
+    """One check of one value."""
 
     def __init__(self, root: dict[str, Json]) -> None:
         self._root = root

@@ -26,7 +26,6 @@ class AgentBegun(msgspec.Struct, frozen=True):
     """What is noted of an agent that begins, or goes on.
 
     Attributes:
-        agent: its id.
         task: the first line of what it is to do.
         call: the id of the call that began it; empty if none did, as in the background.
         parent: the agent that called for it; None: the conversation's own.

@@ -47,7 +47,6 @@ class Shortened(msgspec.Struct, frozen=True):
     """Results of tools that the model sees in a shorter form.
 
     Attributes:
-        results: how many.
         tokens_saved: in each request, estimated.
         tokens_saved_since: in all requests since they were shortened.
     """

@@ -12,11 +12,7 @@ _FILE = re.compile(r'<file name="([^"\n]*)">.*?</file>', re.DOTALL)
 
 
 def headline(text: str, *, has_image: bool = False) -> str:
-    """The words of the user, else the names of the files, else that there is an image; empty for an empty message.
-
-    Args:
-        has_image: whether there are images with it.
-    """
+    """The words of the user, else the names of the files, else that there is an image; empty for an empty message."""
     names = [match[1].rpartition("/")[2] for match in _FILE.finditer(text)]
     said = _FILE.sub("", text).strip() if names else text.strip()
     if not said:

@@ -19,7 +19,6 @@ class NestedTranscript(NamedTuple):
 
     Attributes:
         at: how many entries of the caller's transcript come before it.
-        agent: its id.
         task: the first line of what it was to do.
         entries: what it was told, said and did; empty if its session cannot be read.
         problem: what is missing; empty if nothing is.

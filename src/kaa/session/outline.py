@@ -115,7 +115,6 @@ def outline(store: SessionStore, nodes: Sequence[Node], leaf: Node | None) -> Ou
     Args:
         store: the session; it must stay open.
         nodes: its entries, a copy: the tree may grow meanwhile.
-        leaf: its leaf when the copy was made.
 
     Raises:
         SessionReadError: the disk failed.

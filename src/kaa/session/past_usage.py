@@ -114,7 +114,6 @@ def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> R
 
     Args:
         provider: of the model in force, with `model`, where the entry does not name one.
-        model: its id.
 
     Raises:
         SessionReadError: the disk failed.

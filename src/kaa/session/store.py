@@ -179,11 +179,9 @@ class MemoryStore:
 
     @property
     def path(self) -> None:
-        """There is none."""
         return
 
-    def require_writable(self) -> None:
-        """It is writable."""
+    def require_writable(self) -> None: ...
 
     def append(self, *drafts: Entry) -> tuple[str, ...]:
         entries = stamp(drafts, self.tree)

@@ -41,9 +41,6 @@ class Transcript(Sequence[DisplayEntry]):
 
     Args:
         is_torn: the last line of its file is not whole.
-
-    Attributes:
-        is_torn: as given.
     """
 
     def __init__(self, store: ReadableSession, *, is_torn: bool = False) -> None:

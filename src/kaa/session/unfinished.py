@@ -27,7 +27,6 @@ class UnfinishedWork(msgspec.Struct, omit_defaults=True, frozen=True):
 
     Attributes:
         session: the name of the session's file.
-        pid: the process that works.
         works: a sentence or more for each kind of work, for people.
         for_model: what the model of the session is to be told, by kind of work.
         in_order: the conversation was closed, and not killed.
@@ -88,7 +87,6 @@ def closed_in_order(session: Path | None, *, is_told: bool) -> None:
     """Note that a conversation was closed, whose work may end with this process; nothing if it has none.
 
     Args:
-        session: the session's file.
         is_told: nobody who opens another session needs to know.
     """
     if session is not None and (work := _read(session)) is not None and work.pid == os.getpid():

@@ -13,12 +13,7 @@ from kaa.session.tree import Node, SessionTree
 
 
 class ViewedStore:
-    """A session as it was when it was opened, without a lock. Nothing can be added. Use `open`.
-
-    Attributes:
-        path: where the session is.
-        journal: one that notes nothing.
-    """
+    """A session as it was when it was opened, without a lock. Nothing can be added. Use `open`."""
 
     def __init__(self, path: Path, snapshot: SnapshotFile, held: ExitStack) -> None:
         self.path = path

@@ -111,7 +111,6 @@ def recover_waiting(
 
     Args:
         notify: told, in a sentence, what becomes of the messages of the person.
-        somebody_looks: whether they come back into an editor.
         was_handed_over: whether another process left them for this one: it takes them, and nothing is to be told.
     """
     path = waiting_path(store.path)

@@ -61,9 +61,6 @@ class CredentialStore:
     def get(self, provider: str, *, run: bool = True) -> Credential | None:
         """The credential of `provider`, or None if the file has none. May run a command (10 s at most).
 
-        Args:
-            run: see `ConfigValues.evaluate`.
-
         Raises:
             CredentialError: the file or the entry cannot be used.
         """
@@ -102,10 +99,8 @@ class CredentialStore:
         """What a value of a provider's configuration stands for, with the `env` of its entry before the environment.
 
         Args:
-            provider: its name.
             value: as it is written in a file.
             where: the place in that file, for the error message.
-            run: see `ConfigValues.evaluate`.
 
         Raises:
             CredentialError: the value, or a variable of `env` that it uses, cannot be evaluated.
@@ -124,7 +119,6 @@ class CredentialStore:
         """The `env` of the provider's entry: variables for this provider alone, such as the id of an account.
 
         Args:
-            provider: its name.
             wanted: chooses them by name; no command runs for others.
 
         Raises:

@@ -31,7 +31,6 @@ def output_of(command: str, where: str, environ: Mapping[str, str], wrap: Sequen
     """What a command prints, without surrounding blanks. Its whole process group is killed when the time is up.
 
     Args:
-        command: a line for a shell.
         where: the place in the file, for the error message.
         wrap: program and arguments to start the shell through; None judges from what the command executes.
 
@@ -45,7 +44,6 @@ def wrapped(command: str, where: str, environ: Mapping[str, str]) -> Sequence[st
     """What a command is started through, so that it executes nothing that sandboxed commands can write.
 
     Args:
-        command: a line for a shell.
         where: the place in a file, for the error message.
 
     Raises:

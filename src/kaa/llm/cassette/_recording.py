@@ -29,10 +29,8 @@ class RecordingTransport:
     given, those in the headers of the requests, and whatever looks like one.
 
     Args:
-        inner: where the requests really go.
         path: the cassette, which must not exist yet or be empty.
         placeholders: volatile values of this run by name, see `CassettePlaceholders`.
-        known_secrets: further secrets to remove.
         answered_by: the model of this run, so that a replay needs not be told.
 
     Raises:

@@ -31,7 +31,6 @@ class ReplayTransport:
     tool schemas, tool outputs and sampling parameters may differ.
 
     Args:
-        path: the cassette, read at once.
         placeholders: the values of this run for the names the cassette uses.
         delay: seconds between the chunks of a response, for people who watch.
 

@@ -117,7 +117,6 @@ class Scrubber:
     """Brings what goes over the wire into the form in which a cassette has it.
 
     Args:
-        placeholders: the volatile values of this run.
         known_secrets: the secrets of this run; those in the headers of `request` are added.
         request: the request of the exchange to be scrubbed.
     """

@@ -22,7 +22,6 @@ class KnownModel(msgspec.Struct, frozen=True):
     """A model with what its endpoint needs to know of it.
 
     Attributes:
-        thinking_levels: see `kaa.llm.wire.Endpoint`.
         compat: overrides with the names of models.json, see `kaa.llm.compat.Compat`.
         base_url: where this model is served, if not where its provider's other models are.
         headers: more headers for this model.

@@ -41,7 +41,6 @@ class ClientCertificate(NamedTuple):
     Attributes:
         file: path of the certificate chain in PEM format.
         key_file: path of its private key in PEM format; empty if it is in `file`.
-        password: of an encrypted key.
     """
 
     file: str

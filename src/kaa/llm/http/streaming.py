@@ -33,7 +33,6 @@ class ReplyParser(ABC):
     """Understands one reply of one wire format. It does no input or output.
 
     Args:
-        peer: whom to name in errors.
         call_id_prefix: of the ids kaa gives to tool calls that come without; the same request should give the same
             prefix, so that a recorded run can be replayed.
 

@@ -25,9 +25,6 @@ class CertificateError(Exception):
 def tls_context(certificate: ClientCertificate | None) -> ssl.SSLContext:
     """TLS with the CAs of the system and those of SSL_CERT_FILE and SSL_CERT_DIR.
 
-    Args:
-        certificate: shown to servers that ask for one.
-
     Raises:
         CertificateError: it cannot be read.
     """

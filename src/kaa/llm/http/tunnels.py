@@ -34,7 +34,6 @@ async def open_tunnel(connection: HttpConnection, route: Route, idle_timeout: fl
     """From now on `connection`, which leads to the proxy of `route`, leads to the server.
 
     Args:
-        route: to the server, through the proxy.
         idle_timeout: seconds that the proxy may stay silent.
 
     Raises:

@@ -17,7 +17,6 @@ class ProviderKeys:
     """Where the key of a provider comes from: `--api-key`, auth.json, the environment, models.json, in this order.
 
     Args:
-        models_file: for messages.
         given: keys of this run, by provider, that count before all others.
     """
 
@@ -59,10 +58,6 @@ class ProviderKeys:
 
     def get(self, provider: ConfiguredProvider, api_key: str | None, *, run: bool = True) -> Credential | None:
         """The key, or None if there is none.
-
-        Args:
-            api_key: that was given for it.
-            run: see `ConfigValues.evaluate`.
 
         Raises:
             CredentialError: it is there but cannot be read.

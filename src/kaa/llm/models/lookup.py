@@ -65,7 +65,6 @@ class Lookup:
 
         Args:
             query: without its `:level`; empty for the provider's default.
-            name: of a provider.
             keyed: a key comes along, so that the provider that the query names can be used.
 
         Raises:
@@ -239,7 +238,6 @@ def _within(provider: ConfiguredProvider, query: str, whole: str) -> KnownModel:
     """The model of `provider` that `query` means; one that is not known is taken at its word.
 
     Args:
-        query: what is behind the provider's name.
         whole: with it, for that may be the id.
     """
     if named := provider.find(query) or provider.find(whole):

@@ -29,7 +29,6 @@ def misspelled_level(query: str, *, cutoff: float = 0.6) -> tuple[str, ThinkingL
     """What names the model in a query like `sonnet:hihg`, and the level that is probably meant; None for other ends.
 
     Args:
-        query: with its end.
         cutoff: how much that must resemble the level, from 0 to 1.
     """
     head, colon, tail = query.rpartition(":")

@@ -59,9 +59,6 @@ def _usual_auth(api: str) -> AuthStyle | None:
 async def served_models(endpoint: Endpoint, api: str, transport: Transport) -> tuple[ServedModel, ...]:
     """The models the server says it has, at least one.
 
-    Args:
-        api: its wire format.
-
     Raises:
         ProviderError: it does not answer, or not with a list of models.
     """

@@ -307,7 +307,6 @@ def _ignored_fields(entry: Mapping[str, Json], shape: type[msgspec.Struct], api:
 
     Args:
         entry: as it is written, and valid.
-        shape: what kaa reads of it.
         api: the wire format, as far as it is known.
     """
     yield from _unknown_fields(entry, shape)

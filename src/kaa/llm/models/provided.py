@@ -21,8 +21,6 @@ class ProvidedProvider(msgspec.Struct, frozen=True):
     """A provider that somebody adds.
 
     Attributes:
-        owner: who, for messages.
-        config: as in models.json.
         stream: gets the replies; None where kaa speaks the wire format.
     """
 
@@ -49,7 +47,6 @@ class FunctionProvider:
     """Replies that a function gets, which is not trusted to keep to the rules of one.
 
     Args:
-        owner: whose function it is, for messages.
         endpoint: what it may use to reach the server.
     """
 

@@ -15,11 +15,7 @@ KeyKind: TypeAlias = Literal["api_key", "bearer"]
 
 
 class Family(NamedTuple):
-    """Models of a provider that are served at another address, in another wire format.
-
-    Attributes:
-        mark: what their ids contain.
-    """
+    """Models of a provider that are served at another address, in another wire format."""
 
     mark: str
     api: str

@@ -24,10 +24,8 @@ class ConfiguredProvider:
     """A provider as it is set up. What the catalogue knows of it is read when it is first asked for.
 
     Args:
-        name: what the user calls it.
         base_url: None if every model has its own.
         official: at its vendor's own address, where nothing works without a key.
-        config: what models.json says of it.
         provided: who added it; None for kaa's own and the user's.
     """
 

@@ -40,8 +40,6 @@ class NoModelError(Exception):
     Attributes:
         reason: what is missing, in one sentence.
         suggestions: models that may be meant, as `provider/id`.
-        auth_file: where keys are kept.
-        models_file: where providers are described.
         problems: what is wrong with models.json and auth.json, one line each.
         found: models of servers on this machine, as `provider/id`.
     """
@@ -107,11 +105,7 @@ class ListedModel(msgspec.Struct, frozen=True):
 
 
 class _Known:
-    """What all who share a registry know: the user's files, servers that were found, and how models are asked.
-
-    Args:
-        tuning: how the user wants models asked.
-    """
+    """What all who share a registry know: the user's files, servers that were found, and how models are asked."""
 
     def __init__(self, models_file: Path, auth_file: Path, environ: Mapping[str, str], tuning: Tuning) -> None:
         self._models_file = models_file

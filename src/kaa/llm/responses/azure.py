@@ -22,7 +22,6 @@ def at_azure(endpoint: Endpoint, model_id: str, variables: Mapping[str, str]) ->
 
     Args:
         endpoint: its base URL is as the user or the portal writes it.
-        model_id: the vendor's name of the model.
         variables: of the environment: AZURE_OPENAI_API_VERSION, and AZURE_OPENAI_DEPLOYMENT_NAME_MAP
             (`gpt-5.2=my-deployment,…`). A model that is not in the map is served under its own name.
     """

@@ -29,7 +29,6 @@ class _OpenItem:
     """An output item, growing until it is complete.
 
     Attributes:
-        key: of its block.
         stream: of which kind of events its reasoning consists: a server may send a summary and the whole.
         part: the part of its reasoning that arrives.
         call_id: what its function call is known as, once that has begun.

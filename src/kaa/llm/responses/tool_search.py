@@ -28,13 +28,7 @@ def searches(
     deferred: dict[str, ToolSchema],
     render: Callable[[ToolSchema], JsonObject],
 ) -> list[JsonObject]:
-    """The items of a message, with those of searches in the place of calls of the tool, and of their results.
-
-    Args:
-        items: as they are for any other tool.
-        deferred: the tools that can be found.
-        render: a tool's definition.
-    """
+    """The items of a message, with those of searches in the place of calls of the tool, and of their results."""
     if isinstance(message, ToolResultMessage):
         if message.tool_name != TOOL_SEARCH:
             return items

@@ -64,8 +64,6 @@ class _Block:
 
 
 class _Reply:
-    """One reply."""
-
     def __init__(self, request: Request, call_id: str) -> None:
         self._request = request
         self._tools: Tools = {tool.name: tool for tool in request.tools}

@@ -28,15 +28,13 @@ class DiscreetTransport:
 
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
-        """See `Transport`."""
         values = {value.rpartition(" ")[2] for name, value in request.headers if _SECRET_NAME.search(name)}
         spelled = {spelling for value in values if len(value) >= _SHORTEST for spelling in _spellings(value)}
         secrets = sorted(spelled, key=len, reverse=True)
         async with self._transport.send(request) as response:
             yield replace(response, body=_without(secrets, response.chunks())) if secrets else response
 
-    async def close(self) -> None:
-        """See `Transport`."""
+    async def close(self) -> None: ...
 
 
 def _spellings(secret: str) -> Iterator[bytes]:

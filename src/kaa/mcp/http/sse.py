@@ -31,7 +31,6 @@ class SseConnection(ServerConnection):
     """A connection to a server of the oldest revision.
 
     Args:
-        url: of the stream.
         transport: to the network; it stays open.
         headers: gives those that each request has, when it opens.
     """
@@ -63,7 +62,6 @@ class SseConnection(ServerConnection):
         self._endpoint = endpoint
 
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
-        """See `ServerConnection`."""
         headers = (("content-type", "application/json"), *self._headers)
         once = isinstance(message, JsonRpcRequest) and message.has_effects
         request = HttpRequest("POST", self._endpoint, headers, messages.encode(message), once=once)
@@ -73,7 +71,6 @@ class SseConnection(ServerConnection):
                 raise McpError(refusal(response, await body_of(response)), status=response.status)
 
     async def close(self) -> None:
-        """See `ServerConnection`."""
         self._ended = lambda _: None
         if self._reading is not None:
             self._reading.cancel()

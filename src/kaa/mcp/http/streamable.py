@@ -57,7 +57,6 @@ class StreamableHttpConnection(ServerConnection):
     """A connection to a server at an address.
 
     Args:
-        url: of the server.
         transport: to the network; it stays open.
         headers: gives those that each request has, when it opens.
     """
@@ -99,17 +98,14 @@ class StreamableHttpConnection(ServerConnection):
                 _ = self._tasks.begin(self._listen())
 
     def agreed(self, protocol: str) -> None:
-        """See `ServerConnection`."""
         self._protocol = protocol
 
     def cancel(self, request: RequestId) -> bool:
-        """See `ServerConnection`."""
         if (task := self._exchanges.pop(request, None)) is not None:
             task.cancel()
         return self._is_modern
 
     async def close(self) -> None:
-        """See `ServerConnection`."""
         await self._tasks.end()
         if self._older is not None:
             await self._older.close()

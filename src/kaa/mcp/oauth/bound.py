@@ -27,7 +27,6 @@ async def key_of_login(settings: OAuthEntry, asked: Challenge | None, found: Dis
     """Return a new key for a login whose tokens are to be bound to one; None for tokens that are good without one.
 
     Args:
-        settings: what the user wants.
         asked: what the server said when it refused a request; None if it let kaa in.
         found: what is known of the server, and of who gives tokens for it.
 
@@ -47,10 +46,7 @@ async def ask_for_tokens(
     """Ask a token endpoint for the tokens of a login. Returns them, and the answer that they come from.
 
     Args:
-        transport: to the server.
-        url: the endpoint.
         fields: the form, without what says who kaa is.
-        client: kaa there.
         key: what the tokens are to be bound to; None for nothing.
 
     Raises:
@@ -81,7 +77,6 @@ def let_in(transport: Transport, authorizer: McpServerAuthorizer) -> Transport:
 
     Args:
         transport: to the network; closing the result leaves it open.
-        authorizer: gives the tokens.
     """
     return AuthorizedTransport(_BoundTransport(transport, authorizer), authorizer)
 
@@ -107,8 +102,7 @@ class _BoundTransport:
         async with transport.send(request) as response:
             yield response
 
-    async def close(self) -> None:
-        """See `Transport`."""
+    async def close(self) -> None: ...
 
     async def _proving_with(self, key: str) -> Transport:
         """The transport with proofs; another login has another key."""

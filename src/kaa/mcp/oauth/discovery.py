@@ -59,7 +59,6 @@ class Discovered(msgspec.Struct, frozen=True):
 
     Attributes:
         resource: names the server in requests for tokens (RFC 8707), so that they are good for it alone.
-        server: who gives them.
         scopes: what the server suggests to ask for.
         binds_tokens: it takes no tokens but those that are bound to a key (RFC 9728 2).
         takes_bound_tokens: it says that it takes such tokens.
@@ -91,7 +90,6 @@ async def discover(
 
     Args:
         url: of the MCP server, canonical.
-        settings: what is configured.
         challenge: what it said when it refused a request; None if it let kaa in.
         transport: guarded, for the server chooses the addresses.
         users_own: whether the user wrote the settings: then whatever metadata they name are believed. Those of others

@@ -85,7 +85,6 @@ class DpopKey:
         """Return a proof for one request (RFC 9449 4.2).
 
         Args:
-            method: of the request.
             url: its address; query and fragment do not count.
             access: the access token that it carries; empty for none.
             nonce: what the server wants to find in it; empty for nothing.
@@ -113,7 +112,6 @@ class ProvingTransport:
 
     Args:
         transport: to the network.
-        key: of the login.
     """
 
     def __init__(self, transport: Transport, key: DpopKey) -> None:
@@ -133,8 +131,7 @@ class ProvingTransport:
             self._learn(request.url, response.headers)
             yield response
 
-    async def close(self) -> None:
-        """See `Transport`."""
+    async def close(self) -> None: ...
 
     def _proven(self, request: HttpRequest) -> HttpRequest:
         sent = next((value for name, value in request.headers if name.lower() == "authorization"), "")
@@ -185,7 +182,6 @@ async def key_for_login(settings: OAuthEntry, asked: Challenge | None, found: Di
     """Return a new key for a login whose tokens are to be bound to one; None for tokens that everybody can use.
 
     Args:
-        settings: what the user wants.
         asked: what the server said when it refused a request; None if it let kaa in.
         found: what is known of the server, and of who gives tokens for it.
 

@@ -25,9 +25,7 @@ async def grant_of_enterprise(
 
     Args:
         settings: have the address of the identity provider, and kaa's client there.
-        id_token: the user's.
         found: the server and who gives tokens for it.
-        scope: what the login asks for.
         transport: to the identity provider, which the user configured.
 
     Raises:

@@ -49,8 +49,7 @@ class GuardedTransport:
         async with self._transport.send(request) as response:
             yield response
 
-    async def close(self) -> None:
-        """See `Transport`."""
+    async def close(self) -> None: ...
 
     async def check(self, url: str) -> None:
         """Check an address before anything is sent to it, by kaa or by the browser.

@@ -42,14 +42,8 @@ async def log_in(
     """Log in to a server, or again with more scopes, and keep the login. Cancelling it ends the login.
 
     Args:
-        url: of the MCP server.
-        settings: what is configured.
-        store: where the login is kept.
-        transport: to the server and to authorization servers.
         screen: shows the address to open, and takes what is pasted.
         challenge: the header `WWW-Authenticate` of the server's last refusal; None to ask the server for one.
-        users_own: whether the user wrote the settings.
-        limit_seconds: how long kaa waits for the person.
 
     Raises:
         UndescribedLoginError: nothing says how to log in.

@@ -14,11 +14,6 @@ from kaa.mcp.oauth.tokens import McpLogin, TokenStore, canonical
 async def log_out(url: str, store: TokenStore, new_transport: NewTransport) -> str | None:
     """Forget the login at a server and have its tokens revoked. It is forgotten even if they are not.
 
-    Args:
-        url: of the MCP server.
-        store: where the login is kept.
-        new_transport: to the authorization server.
-
     Returns:
         What became of the tokens, as a sentence; None if there was no login.
 

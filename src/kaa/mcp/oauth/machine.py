@@ -44,12 +44,7 @@ async def log_in_alone(
     """Log in to a server without a person. The login is kept if the user wrote the settings, and has no other there.
 
     Args:
-        url: of the MCP server.
-        settings: what is configured.
-        store: where the login is kept.
-        transport: to the server and to authorization servers.
         challenge: the header `WWW-Authenticate` of the server's last refusal; None to ask the server for one.
-        users_own: whether the user wrote the settings.
         replaces: the user asked for it: a login of another client goes.
 
     Raises:
@@ -156,15 +151,7 @@ def _content(path: str, field: str, *, users_own: bool) -> str:
 
 
 class MachineAuthorizer:
-    """An `Authorizer` that logs in by itself when the server refuses a request.
-
-    Args:
-        url: of the server.
-        settings: what is configured.
-        store: the logins.
-        new_transport: to authorization servers.
-        users_own: whether the user wrote the settings.
-    """
+    """An `Authorizer` that logs in by itself when the server refuses a request."""
 
     def __init__(
         self, url: str, settings: OAuthEntry, store: TokenStore, new_transport: NewTransport, *, users_own: bool = True
@@ -180,7 +167,6 @@ class MachineAuthorizer:
 
     @property
     def key(self) -> str:
-        """See `McpServerAuthorizer`."""
         return self._tokens.key if self._tokens is not None else ""
 
     async def authorize(self, request: HttpRequest) -> HttpRequest:

@@ -74,10 +74,7 @@ async def client_at(
     """The client to log in with.
 
     Args:
-        server: where it is to be known.
         settings: what the user configured. A client id that is an https:// address is that of a metadata document.
-        redirect: where the browser comes back to.
-        scope: what the login asks for.
         kept: a client of the same server, from the last login.
         transport: guarded.
 

@@ -24,7 +24,6 @@ def client_assertion(private_key: str, key_id: str, client_id: str, audience: st
     Args:
         private_key: in PEM; the key decides about the algorithm.
         key_id: how the authorization server calls the public key; empty to say nothing.
-        client_id: the client.
         audience: the issuer that reads it, so that it is good for nobody else.
         algorithms: those that it reads; empty if it does not say.
 
@@ -64,7 +63,6 @@ def signed(key: "PrivateKeyTypes", header: Mapping[str, Json], claims: Mapping[s
     Args:
         key: signs it; it fits to the algorithm.
         header: with the algorithm in `alg`.
-        claims: what it says.
     """
     content = b".".join((_encoded(msgspec.json.encode(header)), _encoded(msgspec.json.encode(claims))))
     return b".".join((content, _encoded(_signature(key, str(header["alg"]), content)))).decode()

@@ -26,11 +26,7 @@ class McpLogin(msgspec.Struct, frozen=True, rename="camel"):
     """What is kept of a login besides its tokens. All of it holds for one authorization server.
 
     Attributes:
-        issuer: who gave the tokens.
-        token_url: where they are renewed.
         resource: what they are good for (RFC 8707).
-        scope: what they permit.
-        client: who kaa is there.
         revocation_url: where they are revoked; empty if they cannot be.
         missing: scopes that the server demanded since then for more than the tokens permit.
     """
@@ -132,11 +128,6 @@ class McpAuthorizer:
 
     Without a usable login requests go without a token: the server says what it wants in its refusal, and many servers
     want nothing. Requests to other origins never get one. A header `Authorization` that is configured stays.
-
-    Args:
-        url: of the server.
-        store: the logins.
-        new_transport: to authorization servers.
     """
 
     def __init__(self, url: str, store: TokenStore, new_transport: NewTransport) -> None:
@@ -150,11 +141,9 @@ class McpAuthorizer:
 
     @property
     def key(self) -> str:
-        """See `McpServerAuthorizer`."""
         return self._authorizer.key
 
     async def authorize(self, request: HttpRequest) -> HttpRequest:
-        """See `Authorizer`."""
         if not may_have_token(request, self._url):
             return request
         if self._seen != self._store.changes:  # it would send the former token until that is refused
@@ -173,7 +162,6 @@ class McpAuthorizer:
         return authorized
 
     async def renew(self, refused: HttpRequest) -> bool:
-        """See `Authorizer`."""
         if self._ended is not None:
             return False
         try:
@@ -199,7 +187,6 @@ class _Renewer:
         self._new_transport = new_transport
 
     async def renewed(self, refresh: str, entry: msgspec.Raw) -> LoginTokens:
-        """See `Renewer`."""
         login = _details(entry)
         if login is None:
             raise LoginError("the login lacks what is needed to renew it: log in again")

@@ -118,7 +118,6 @@ class Catalogue:
     """The sessions in some folders. For one thread, and to be closed: use it with `with`.
 
     Args:
-        cache: the SQLite file.
         cwd: the directory that is `here`.
     """
 

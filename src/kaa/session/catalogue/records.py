@@ -51,7 +51,6 @@ class SearchHit(msgspec.Struct, rename="camel", frozen=True):
     Attributes:
         before: what stands before the first match, from the beginning of a line or shortened.
         match: the text found, as it is written there.
-        after: what follows.
     """
 
     session: SessionSummary
@@ -65,8 +64,6 @@ class UsageRow(msgspec.Struct, rename="camel", frozen=True):
     """What one model's replies used in one session on one day.
 
     Attributes:
-        provider: of the model.
-        model: its id.
         day: ISO date where the user is.
         replies: how many; summaries of compactions and branches count in the tokens only.
         input: tokens that were neither read from nor written to the provider's cache.

@@ -49,8 +49,6 @@ def share_out(window: int, overhead: int, reserve_tokens: int, keep_recent_token
     """Share out a window of `window` tokens.
 
     Args:
-        window: of the model.
-        overhead: tokens of system prompt and tools.
         reserve_tokens: to leave free for the reply; less in a small window.
         keep_recent_tokens: to keep as they are; less in a small window.
     """

@@ -48,7 +48,6 @@ def plan_compaction(
 
     Args:
         steps: what the model is told as it is.
-        previous: the compaction before them.
         keep: tokens to keep at least, if there are as many.
         most: tokens to keep at most.
     """

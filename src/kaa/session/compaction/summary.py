@@ -26,7 +26,6 @@ def put_together(
     """The whole summary.
 
     Args:
-        prose: what the model, or an extension, wrote.
         words: the user's messages, the oldest first.
         more_words: there are older ones that are left out.
         carried: texts of extensions, by name.

@@ -32,7 +32,6 @@ def users_words(store: SessionStore, nodes: Sequence[Node], edits: Edits) -> Ite
     """What the user said in `nodes`, the newest first. Reads no further back than it is asked for.
 
     Args:
-        nodes: some of its entries.
         edits: of these entries; what they remove is not carried over.
 
     Raises:

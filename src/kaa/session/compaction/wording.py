@@ -83,7 +83,6 @@ def summary_request(record: str, previous: str, instructions: str, max_tokens: i
     """Ask for the summary of a compaction.
 
     Args:
-        record: the conversation, as text.
         previous: the summary of what was before it; may be empty.
         instructions: of the user's, what to look at; may be empty.
         max_tokens: the most that the summary may have.

@@ -45,7 +45,6 @@ def write_agent_lines(
 
     Args:
         selection: what goes in; the whole of each agent that began in the selected entries.
-        create: makes a file of a name.
 
     Raises:
         OSError: a file cannot be written.

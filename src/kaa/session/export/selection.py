@@ -157,7 +157,6 @@ def _without_deselected(holder: dict[str, Json], role: str, selection: ExportSel
 
     Args:
         holder: has `content`, and perhaps what belongs to it.
-        role: of the message.
     """
     if role in _OUTPUT and not selection.tools:
         kept = {key: value for key, value in holder.items() if key in _OUTPUT[role]}

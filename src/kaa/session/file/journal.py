@@ -55,8 +55,7 @@ class ReplyJournal:
     def reply_grew(self, event: AssistantMessageEvent) -> None:
         """The reply has more to show."""
 
-    def begin_tool(self, begun: ToolBegun) -> None:
-        """A tool begins."""
+    def begin_tool(self, begun: ToolBegun) -> None: ...
 
     def tool_grew(self, update: ToolExecutionUpdate) -> None:
         """A tool has more to show."""

@@ -47,7 +47,6 @@ def recover_entries(path: Path, known: Container[str]) -> list[MessageEntry]:
 
     Args:
         path: of the journal; it need not exist.
-        known: ids of the entries the session has.
 
     Raises:
         SessionReadError: the journal is there but cannot be read.

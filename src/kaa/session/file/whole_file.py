@@ -24,7 +24,6 @@ def whole_file(name: str, folder: int, *, replace: bool = False) -> Iterator[Bin
 
     Args:
         folder: an open descriptor of the folder that it is in.
-        replace: a file of this name is replaced.
 
     Raises:
         FileExistsError: there is something of this name, and it is not to be replaced.

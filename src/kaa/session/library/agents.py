@@ -24,9 +24,6 @@ _ALL = ExportSelection(all_branches=True)
 def copy_agents(original: Path, copy: Path) -> int:
     """Copy the sessions of the agents that a copy of a session names. What is there already is left as it is.
 
-    Args:
-        original: the session that was copied.
-
     Returns:
         How many agents there are no sessions of, or none that can be read.
 

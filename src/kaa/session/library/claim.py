@@ -21,7 +21,6 @@ class SessionClaim:
         """Claim an id.
 
         Args:
-            session: the file that the session will have.
             cwd: the project's directory: each has ids of its own.
 
         Raises:

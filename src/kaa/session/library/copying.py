@@ -48,7 +48,6 @@ def copy_path(source: Path, header: SessionHeader, target: Path, entry_id: str |
     Args:
         target: its path; the file appears when it is whole.
         entry_id: where the copy ends; None for the end of the current branch.
-        inclusive: whether that entry is copied too.
 
     Returns:
         Whether there is a copy; there is none of a path that is empty.
@@ -81,7 +80,6 @@ def write_session(target: Path, header: SessionHeader, lines: Iterable[bytes]) -
     Args:
         target: where; there must be no file yet.
         header: its first line.
-        lines: the others, with their line feeds.
 
     Raises:
         SessionWriteError: it cannot be written.

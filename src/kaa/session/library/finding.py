@@ -48,7 +48,6 @@ class SessionLibrary:
 
         Args:
             session_id: one of the user's; without it, a new one.
-            parent: the session file that it continues.
         """
         header = new_header(self._cwd, parent, session_id)
         return FileStore.create(self._path(header), header)

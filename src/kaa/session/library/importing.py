@@ -22,7 +22,6 @@ class Imported(msgspec.Struct, frozen=True):
     """A session that is in the library now.
 
     Attributes:
-        path: of its file there.
         was_there: this very session was in the library before; at most agents were added that were missing.
         moved_from: the directory it was about, where that does not exist on this machine.
         missing_agents: of how many of its agents there are no sessions beside the file.
@@ -53,7 +52,6 @@ def import_session(source: Path, folder_of: Callable[[str], Path], cwd: str) -> 
     continued after it was exported, the copy gets one of its own.
 
     Args:
-        folder_of: where the sessions of a directory are.
         cwd: the session's directory from now on, if its own does not exist here.
 
     Raises:

@@ -24,7 +24,6 @@ class Trashed(NamedTuple):
     """A session in the trash.
 
     Attributes:
-        path: where it is now.
         deleted: when it was moved there, ISO 8601 without time zone; empty where the system does not say.
         trash: the trash that holds it.
     """

@@ -41,7 +41,6 @@ class Health(msgspec.Struct, rename="camel", frozen=True):
 
     Attributes:
         id: of the session; empty if its header is lost.
-        version: of its format.
         entries: how many can be read.
         findings: by line.
         in_use: whether somebody has it open; `holder` is the process, where the system tells.

@@ -41,7 +41,6 @@ class Survey(NamedTuple):
         header: None if the first line is none any more.
         lines: without blank ones, of which a damaged file may have any number.
         is_terminated: whether the last line has its line feed.
-        tree: of all entries.
     """
 
     path: Path

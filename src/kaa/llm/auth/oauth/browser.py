@@ -30,7 +30,6 @@ async def log_in_with_browser(
 
     Args:
         screen: shows the address to open, and takes what is pasted.
-        limit_seconds: how long kaa waits for the person.
 
     Raises:
         LoginError: the person or the server said no, or it took too long.
@@ -67,11 +66,8 @@ async def get_grant(
     """Send the person to the authorization endpoint and return the form that the token endpoint takes for the answer.
 
     Args:
-        loopback: listens, with a state.
-        url: the authorization endpoint.
         fields: what is asked for besides the protocol's own: client, scope.
         screen: shows the address to open, and takes what is pasted.
-        limit_seconds: how long kaa waits for the person.
 
     Raises:
         LoginError: the person or the server said no, or it took too long.

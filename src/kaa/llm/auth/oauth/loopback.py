@@ -34,11 +34,9 @@ class Loopback:
     """A listener for one answer: GET on one path, with the state that was sent along. Others are turned away.
 
     Args:
-        path: where the browser comes back to.
         state: what it has to bring along (RFC 6749 10.12); None where the path itself is the secret.
         server: whose answer it is, as messages name it.
         issuer: who has to have sent the answer, if it says so; None where that is not known.
-        host: how the address names this machine.
         port: where to listen; 0 for any free port.
     """
 

@@ -35,9 +35,6 @@ class Renewer(Protocol):
     async def renewed(self, refresh: str, entry: msgspec.Raw) -> LoginTokens:
         """New tokens.
 
-        Args:
-            entry: all that is kept of the login.
-
         Raises:
             LoginRefusedError: the server does not accept it any more.
             ProviderError: the server cannot be reached.
