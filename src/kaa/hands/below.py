@@ -83,8 +83,6 @@ def reach_known(root: RootDirectory, path: str, *, writing: bool = False) -> Ite
     """A directory below a root like `reach_below`, None only if there is certainly none.
 
     Args:
-        root: an open directory.
-        path: below it.
         writing: if the directory is this user's, it also gets the right to change names in it, where that is possible.
 
     Raises:

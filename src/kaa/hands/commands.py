@@ -32,8 +32,6 @@ class Streams(NamedTuple):
 
     Attributes:
         stdin: its standard input; None for /dev/null.
-        stdout: its standard output.
-        stderr: its standard error.
         further: its descriptors from 3 on.
     """
 
@@ -51,10 +49,6 @@ class RunRequest(NamedTuple):
     """What to run.
 
     Attributes:
-        argv: program and arguments.
-        cwd: its directory.
-        env: its whole environment.
-        streams: its descriptors.
         is_real: no part of `cwd` may be a symlink.
         linkless: directories in which it follows no link.
         needs_linkless: it does not run where the kernel cannot do that.
@@ -96,7 +90,6 @@ class ExitReport(NamedTuple):
     """How a command ended.
 
     Attributes:
-        status: raw wait status.
         leftovers: how many background processes had to be stopped.
         clean: nothing of it is left.
     """
@@ -117,7 +110,6 @@ def serve(connection: WireConnection, settings: HandsSettings, *, own_namespace:
     What a command changed about the slot itself would stay: then it was the last one.
 
     Args:
-        connection: to the brain.
         settings: where relative paths start.
         own_namespace: this process is the first of a process namespace of its own.
     """

@@ -54,7 +54,6 @@ def alias_executes(value: str, setting_executes: Callable[[str], bool]) -> bool:
     """Whether git may run a program by an alias that it would not run without.
 
     Args:
-        value: what the alias stands for.
         setting_executes: says whether `key=value`, as after `git -c`, makes git run a program.
     """
     words, at = value.translate(_WITHOUT_QUOTES).split(), 0

@@ -147,11 +147,7 @@ def has_long_hashes(data: bytes) -> bool:
 
 
 def executing_entries(data: bytes) -> frozenset[str]:
-    """`key=value` of every entry that executes.
-
-    Args:
-        data: the content of a configuration file.
-    """
+    """`key=value` of every entry that executes."""
     try:
         found = entries(data)
     except ConfigSyntaxError as error:

@@ -84,9 +84,6 @@ def gitlinks(data: bytes, *, sha256: bool | None = False) -> frozenset[str]:
 def shared_parts(data: bytes) -> frozenset[str]:
     """The names of files beside an index that may have more entries of it (split index).
 
-    Args:
-        data: the content of the index.
-
     Raises:
         IndexRefusedError: there are too many.
     """
@@ -108,9 +105,6 @@ def _paths(
     """Paths of the gitlinks, if hashes are of that length.
 
     Args:
-        data: the index.
-        blocks: of entries.
-        hash_bytes: how long a hash is.
         is_own: the repository's hashes are that long, so that the other paths count too.
         compressed: each path says how much it has of the one before.
 
@@ -187,9 +181,6 @@ def _entry(data: bytes, start: int, hash_bytes: int, previous: bytes | None) -> 
     """Mode and path of an entry, and where the next begins.
 
     Args:
-        data: the index.
-        start: of the entry.
-        hash_bytes: how long a hash is.
         previous: the path before, if paths are compressed.
     """
     (mode,) = struct.unpack_from(">I", data, start + _MODE_AT)

@@ -72,11 +72,7 @@ def is_marker(name: str) -> bool:
 
 
 def is_written_by_git(names: Sequence[str]) -> bool:
-    """Whether git writes what is at a path in a git directory, below no `modules` or `worktrees`, or it is guarded.
-
-    Args:
-        names: of which the path is made.
-    """
+    """Whether git writes what is at a path in a git directory, below no `modules` or `worktrees`, or it is guarded."""
     first, *rest = names
     if first == "info" and rest:
         return len(rest) == 1 and _INFO.fullmatch(rest[0]) is not None

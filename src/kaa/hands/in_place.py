@@ -18,7 +18,6 @@ def take_owner(old: os.stat_result, change: Callable[[int, int], None]) -> bool:
     """Give a new file the owner and the group of an old one; False if it cannot have them.
 
     Args:
-        old: what is known of the old one.
         change: changes the owner and the group of the new one.
 
     Raises:
@@ -39,7 +38,6 @@ def overwrite(directory: int | None, name: str, data: bytes, check: Callable[[in
     Args:
         directory: the open directory in which it is; None if the name is a path.
         name: in it; a symlink is not followed.
-        data: the new content.
         check: gets the open file right before it is written, and raises if it must not be.
 
     Returns:

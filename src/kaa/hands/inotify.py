@@ -53,7 +53,6 @@ class Happening(NamedTuple):
     Attributes:
         watch: where; -1 when so much happened that some of it was lost.
         name: of what appeared or changed in a directory; empty for a file, whose content changed.
-        directory: it names a directory.
         arrived: it got its name by a rename.
         over: nothing more will be heard of this watch.
     """

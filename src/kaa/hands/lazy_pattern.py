@@ -10,7 +10,6 @@ class LazyPattern(Generic[AnyStr]):
     """A regular expression, with the methods of `re.Pattern` that are needed.
 
     Args:
-        source: the expression.
         flags: of `re`.
     """
 

@@ -12,8 +12,6 @@ class Mount(NamedTuple):
     """One mount.
 
     Attributes:
-        point: where it is.
-        kind: of file system.
         device: major and minor number of the file system.
         root: the path in the file system that appears at the point.
     """

@@ -28,7 +28,6 @@ class FileLocation(NamedTuple):
     directory: int | None = None
 
     def status(self) -> os.stat_result:
-        """What is there."""
         return os.stat(self.name, dir_fd=self.directory, follow_symlinks=self.directory is None)
 
     def open(self, flags: int) -> int:
@@ -48,7 +47,6 @@ def real(path: str, *, create: bool = False) -> Iterator[FileLocation]:
 
     Args:
         path: without `.` and `..`.
-        create: make directories that are missing.
 
     Raises:
         OSError: a directory on the way is missing, or is none.

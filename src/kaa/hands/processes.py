@@ -169,7 +169,6 @@ class ProcessTree:
     """Everything one command started.
 
     Args:
-        leader: the command itself.
         own_namespace: the calling process is the first of a process namespace in which nobody else lives.
 
     Attributes:

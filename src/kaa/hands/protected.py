@@ -99,7 +99,6 @@ def is_stub(path: str, directory: int | None = None) -> bool:
 
     Args:
         path: absolute, or relative to an open directory.
-        directory: the descriptor of that.
     """
     try:
         status = os.stat(path, dir_fd=directory, follow_symlinks=False)

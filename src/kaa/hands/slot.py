@@ -30,11 +30,7 @@ def run(
     project says is looked at before the kernel holds this process.
 
     Args:
-        kind: what it does.
-        sock: the socket.
-        settings: of the hands.
         policy: what it may do.
-        confinement: holds it to that.
         reports: the end of a pipe for connections that fail, of slots for commands.
         over: readable when the brain is gone and no command is left.
         place: where its calls that can create and open files are noted, of slots for commands in the background.
@@ -76,10 +72,6 @@ def load_files(sock: socket.socket, settings: HandsSettings) -> Callable[[], Non
     """Load what a slot for files needs, as `run` does before it confines. Returns the work.
 
     The work closes all other descriptors: this process was forked while the fork-server made its walls.
-
-    Args:
-        sock: the socket.
-        settings: of the hands.
     """
     from kaa.hands import files  # as above
 

@@ -51,9 +51,7 @@ def write(
 
     Args:
         path: absolute; no part of it may be a symlink.
-        data: the new content.
         expected: what must be there right before the exchange; None for anything.
-        umask: of new files.
         executable: whoever may read it may execute it.
         mode: the permissions of a new file; None for the usual ones.
 

@@ -8,7 +8,6 @@ class RateLimiter:
 
     Args:
         a_second: how many come back each second.
-        burst: how many can be taken at once.
     """
 
     def __init__(self, a_second: float, burst: float) -> None:

@@ -13,10 +13,6 @@ def fall_back(environ: MutableMapping[str, str], home: str) -> str:
 
     Returns what to tell the user; empty if there is nothing to tell. A folder that the user has named stays: an error
     says that it cannot be written.
-
-    Args:
-        environ: gets XDG_CACHE_HOME.
-        home: the user's home directory.
     """
     usual = os.path.join(home, ".cache", "kaa")
     if environ.get(_VARIABLE) or _can_be_written(usual):

@@ -25,11 +25,7 @@ _ONLY_PLACES = frozenset({"GIT_CEILING_DIRECTORIES", "GIT_PREFIX"})
 
 
 def exposed_setting(environ: Mapping[str, str], programs: HostPrograms) -> str | None:
-    """The variable that has a client of the network obey or run what commands can write, if there is one.
-
-    Args:
-        programs: know what commands can write.
-    """
+    """The variable that has a client of the network obey or run what commands can write, if there is one."""
     return next((name for name, value in environ.items() if _is_exposed(name, value, environ, programs)), None)
 
 

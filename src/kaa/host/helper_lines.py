@@ -37,8 +37,6 @@ def named_path(line: str, environ: Mapping[str, str], base: str, is_written: Cal
     """What a line names plainly and commands of the model can write; None if nothing.
 
     Args:
-        environ: the variables that it gets.
-        base: the directory that it runs in.
         is_written: whether commands can write a real path.
     """
     variables = {**environ, "PWD": base}
@@ -80,8 +78,6 @@ def says_all(line: str, environ: Mapping[str, str], base: str, places: Sequence[
     """Whether a line names all that it executes plainly: it is one program, and goes to none of some places.
 
     Args:
-        environ: the variables that it gets.
-        base: the directory that it runs in.
         places: directories that commands of the model can write.
     """
     filled = _PLAIN_VARIABLE.sub(lambda found: environ.get(found[1] or found[2], found[0]), line)
@@ -95,11 +91,7 @@ def says_all(line: str, environ: Mapping[str, str], base: str, places: Sequence[
 
 
 def plain_words(line: str, environ: Mapping[str, str]) -> list[str]:
-    """The words of a line that says all, with its variables filled in; paths in the home begin with that.
-
-    Args:
-        environ: the variables that it gets.
-    """
+    """The words of a line that says all, with its variables filled in; paths in the home begin with that."""
     filled = _PLAIN_VARIABLE.sub(lambda found: environ.get(found[1] or found[2], found[0]), line)
     words = re.split(r"[\s;|&<>]+", _QUOTES.sub("", filled))
     home = environ.get("HOME", "/")

@@ -31,7 +31,6 @@ class KnownProjects(NamedTuple):
     """The projects that are known at one moment, for whoever asks about many paths.
 
     Attributes:
-        paths: of the projects.
         moved: identities of those that are no longer at their paths: renamed or removed.
         home: the user's home, a real path.
     """
@@ -56,7 +55,6 @@ def known_projects(environ: Mapping[str, str], project: str, *, added: bool = Fa
     """The projects where they were, but for those that have the whole home in them: kaa warns when it starts there.
 
     Args:
-        project: where kaa runs now.
         added: directories that were added to a project count, too. What is there may be a toolchain of the user's.
     """
     return tuple(projects_now(environ, project, added=added).paths)

@@ -25,10 +25,8 @@ class Unseen(NamedTuple):
     """A file of settings that somebody has changed.
 
     Attributes:
-        path: where kaa reads it.
         place: where commands could write it.
         before: what the user has seen; None if nothing.
-        now: what it says.
     """
 
     path: str
@@ -51,7 +49,6 @@ def unseen(file: str, content: bytes) -> Unseen | None:
 
     Args:
         file: an absolute path, as kaa names it.
-        content: what was read of it.
     """
     if not leads_elsewhere(file):
         return None
@@ -72,7 +69,6 @@ def note_seen(file: str, text: str) -> None:
 
     Args:
         file: an absolute path, as kaa names it.
-        text: its content.
 
     Raises:
         PrivateFileError: kaa's folder cannot be written.
@@ -131,7 +127,6 @@ def written_in(path: str, home: Path) -> str:
 
     Args:
         path: absolute, as the user or kaa names it.
-        home: kaa's folder.
     """
     from kaa.host.hard_links import has_other_name  # lazy, as above
 

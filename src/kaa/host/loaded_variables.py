@@ -61,7 +61,6 @@ def without_loaded(
     """Return variables with which programs neither load nor obey what commands can write.
 
     Args:
-        environ: the variables.
         writable: directories that commands can write, real paths.
         is_safe: whether a path is absolute, and commands can write neither it nor what leads to it.
         is_safe_entry: whether that holds for what links in a directory lead to, too.

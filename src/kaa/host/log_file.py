@@ -28,9 +28,6 @@ class LogFileError(Exception):
 def check_log_path(path: str) -> str:
     """The absolute path of a log file.
 
-    Args:
-        path: as the user gave it.
-
     Raises:
         LogFileError: it is relative, or sandboxed commands can write there.
     """

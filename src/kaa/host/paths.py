@@ -56,7 +56,6 @@ def exchangeable(path: str, is_written: Callable[[str], bool]) -> str | None:
     """Return the first link on the way to an absolute path that commands can exchange: they decide what is there.
 
     Args:
-        path: as somebody named it.
         is_written: whether commands can write a path whose folder is a real one.
     """
     *links, _ = trail(path)
@@ -79,13 +78,7 @@ def is_below(path: str, directories: Iterable[str]) -> bool:
 
 
 def cache_directory(environ: Mapping[str, str], home: str, root: str) -> str:
-    """Kaa's cache directory; never in the project, whose commands would own it.
-
-    Args:
-        environ: has XDG_CACHE_HOME.
-        home: the user's home directory.
-        root: the project.
-    """
+    """Kaa's cache directory; never in the project, whose commands would own it."""
     cache = environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache) or is_below(os.path.realpath(cache), (os.path.realpath(root),)):
         cache = os.path.join(home, ".cache")
@@ -103,12 +96,7 @@ def long_paths_of_projects(cache: str) -> str:
 
 
 def list_of_projects(environ: Mapping[str, str], home: str) -> str:
-    """The file in kaa's home with a line for each project in which commands could write: device, inode and path.
-
-    Args:
-        environ: has KAA_DIR.
-        home: the user's home directory.
-    """
+    """The file in kaa's home with a line for each project in which commands could write: device, inode and path."""
     chosen = environ.get("KAA_DIR") or "~/.kaa/agent"
     chosen = os.path.join(home, chosen[2:]) if chosen.startswith("~/") else os.path.expanduser(chosen)
     return os.path.join(os.path.abspath(chosen), "projects")

@@ -56,8 +56,6 @@ class PrivateListener(NamedTuple):
     """A socket that listens.
 
     Attributes:
-        sock: the socket.
-        name: at which it does.
         file: tells its file from a later one of the same name.
     """
 

@@ -105,9 +105,6 @@ class HostPrograms:
 
         A shim of a version manager obeys files that commands can write: the version that holds in the home takes its
         place.
-
-        Args:
-            name: of the program, or its path.
         """
         found = (path for one in self._candidates(name, self.entries) for path in self._executed(one))
         safe = filter(self._is_safe_program, found)

@@ -25,9 +25,6 @@ def folders_of_environment(environment: str, environ: Mapping[str, str] = os.env
     """Real paths of folders outside of an environment that its Python imports from, such as editable installs.
 
     A folder that is not there is one if it would be in a project: commands of the model can make it any time.
-
-    Args:
-        environment: its folder.
     """
     for packages in packages_of(environment):
         yield from sorted(set(filter(None, (_folder(path, environ) for path in _led_to(packages)))))

@@ -17,7 +17,6 @@ def regular(path: str, flags: int, *, dir_fd: int | None = None) -> int:
 
     Args:
         path: the file; symlinks are followed.
-        flags: of os.open.
         dir_fd: the folder that a relative path begins in.
 
     Returns:

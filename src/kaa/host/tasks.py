@@ -18,7 +18,6 @@ class Tasks:
         return task
 
     def cancel(self) -> None:
-        """Cancel all."""
         for task in tuple(self._running):
             task.cancel()
 

@@ -24,7 +24,6 @@ def hunks(
 
     Args:
         old: the lines; they keep their line ends, if they have them.
-        new: what they become.
         context_lines: how many equal lines are shown around a change.
         max_compared: above this product of their numbers, all old lines between the equal ends go, all new ones come.
     """

@@ -27,7 +27,6 @@ def executed_by_shims(entry: str, environ: Mapping[str, str], is_safe: Callable[
     """Return the directories with what the shims of a directory execute in the home; itself if it only has links to it.
 
     Args:
-        entry: the directory.
         is_safe: whether commands of the model can write neither a path nor what leads to it, and it leads to no shim.
     """
     folder = os.path.realpath(entry)

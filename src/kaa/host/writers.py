@@ -23,12 +23,7 @@ def writable_places(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def without_toolchains(places: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Leave out directories that were added in an earlier run and are searched for programs: those must be found.
-
-    Args:
-        places: directories that commands can write, or could.
-        environ: the variables that programs get.
-    """
+    """Leave out directories that were added in an earlier run and are searched for programs: those must be found."""
     kept = {*_writable_now(environ), *known_projects(environ, "")}
     entries = [os.path.realpath(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry]
     return tuple(one for one in places if one in kept or not any(is_below(entry, (one,)) for entry in entries))
@@ -38,9 +33,6 @@ def writer_of(path: str, environ: Mapping[str, str], project: str = "") -> str |
     """Return the project that an absolute path is in, or the directory that was added to one; None for neither.
 
     A directory that was added and is searched for programs has the user's toolchain: those must be found.
-
-    Args:
-        project: where kaa runs now.
     """
     known = in_known_project(path, environ, project)
     if known is None and (added := in_known_project(path, environ, project, added=True)) is not None:

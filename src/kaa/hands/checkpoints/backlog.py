@@ -30,11 +30,7 @@ class Backlog:
     """The files that nobody has read, and how much may be read now.
 
     Args:
-        roots: the directories.
         manifest: what is known of everything else.
-        rules: say what is covered.
-        keep: gets each content that was read.
-        listen: takes in what the kernel tells.
         happened: gives the names to which something happened since the last look, by directory.
         incomplete: gets directories in which names that are not known may have been there before.
         first: how much is read in the first look.
@@ -90,9 +86,7 @@ class Backlog:
         """Choose the names that are read in the first look: all, but for files that have time.
 
         Args:
-            directory: its path.
             entries: what is in it, by name.
-            noted: the names that were taken in before.
         """
         names = entries.keys() - noted
         if self._spending.is_over:
@@ -127,7 +121,6 @@ class Backlog:
         """Read a portion, a little at a time: what was made since comes first.
 
         Args:
-            portion: how much.
             max_bytes: of all that is known, above which nothing is read that was there before; 0: none.
         """
         spending = SpentPortion(portion)
@@ -150,13 +143,7 @@ class Backlog:
                 yield directory, changed
 
     def defers(self, descriptor: int, directory: str, name: str) -> bool:
-        """Whether a new file is read later, as the portion is used up; then it counts as made, by its stamp.
-
-        Args:
-            descriptor: of the directory.
-            directory: its path.
-            name: in it.
-        """
+        """Whether a new file is read later, as the portion is used up; then it counts as made, by its stamp."""
         if not self._spending.is_over or directory in self._incomplete:
             return False
         path = join(directory, name)
@@ -248,7 +235,6 @@ class Backlog:
         self._made.remove(path)
 
     def names(self, directory: str) -> tuple[str, ...]:
-        """The names in a directory."""
         return (*self._found.names(directory), *self._made.names(directory))
 
     def below(self, directory: str) -> list[str]:

@@ -23,8 +23,6 @@ class IgnoreRules:
 
     Args:
         directory: path of the directory, below what the paths that are asked for start from; "" for that itself.
-        text: content of its ignore file.
-        above: the rules of the directories above.
     """
 
     def __init__(self, directory: str, text: str, above: "IgnoreRules | None" = None) -> None:

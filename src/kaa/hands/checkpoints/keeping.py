@@ -52,7 +52,6 @@ def unkept(tracker: Tracker, paths: Iterable[str], *, unsaid: bool = True) -> se
     change, and one would be restored.
 
     Args:
-        tracker: has looked at the present state.
         paths: absolute.
         unsaid: whether contents count that differ from what the tracker last told of.
 

@@ -12,7 +12,6 @@ class StateManifest:
 
     Attributes:
         files: how many contents are known.
-        bytes: of all of them.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,6 @@ class Putter:
     contents are kept elsewhere.
 
     Args:
-        roots: the directories that paths are below.
         token: letters and digits in the names of temporary files, by which `remove_leftovers` finds them.
     """
 
@@ -46,7 +45,6 @@ class Putter:
             path: as `Roots.find` takes it.
             expected: what is there; None: nothing. With a stamp, a file is not read if `stat` says that it is the same.
             target: what is to be there; None: nothing.
-            content: of a file, or a symlink's target.
 
         Raises:
             NotAsExpectedError: something else is there.

@@ -82,9 +82,6 @@ class ScanRules:
         """How large a file may be to be covered; negative: not at all.
 
         Args:
-            parent: the directory that it is in.
-            path: its path.
-            files: how many others are covered.
             size: bytes of those.
         """
         if files >= self._limits.max_files:

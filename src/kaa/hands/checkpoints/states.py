@@ -69,7 +69,6 @@ def look(directory: int, name: str, known: State | None = None, max_bytes: int =
     A file that its owner has closed gets the right to be read meanwhile. The state has the mode without that.
 
     Args:
-        directory: its descriptor.
         name: without a slash.
         known: what it was the last time: if `stat` says that it still is, it is not read.
         max_bytes: the content of a larger file is not kept.

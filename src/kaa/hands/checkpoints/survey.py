@@ -21,7 +21,6 @@ def survey(roots: Roots, rules: ScanRules, known: StateManifest) -> FilesToRead:
     """The files that would have to be read.
 
     Args:
-        roots: the directories.
         rules: say what is covered; their counts are of no use afterwards.
         known: what need not be read again.
     """

@@ -30,11 +30,9 @@ class Tracker:
         roots: the directories, the project first.
         inotify: tells where to look; None: everything is looked at every time.
         limits: of everything together.
-        keep: gets each content that was read.
         first: how much is read in `begin`; the rest is left for `read_more`.
 
     Attributes:
-        roots: as given.
         inotify: None from when there were no watches left.
     """
 
@@ -90,7 +88,6 @@ class Tracker:
         `take_learned` gives those that are left from `begin`, `take_completed` those that were made since.
 
         Args:
-            portion: how much.
             max_bytes: of all that is known, above which nothing is read that was there before; 0: none.
         """
         yield from self._backlog.read_more(portion, max_bytes)
@@ -384,9 +381,6 @@ class Tracker:
         """Look at a name; whether it is a directory to go into.
 
         Args:
-            descriptor: of the directory.
-            directory: its path.
-            name: in it.
             trusting: a file that `stat` says is the same need not be read.
         """
         if not covers_name(name):

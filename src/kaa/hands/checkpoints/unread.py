@@ -57,11 +57,7 @@ class SpentPortion:
 
 
 class Unread:
-    """The paths of files that were not read.
-
-    Attributes:
-        count: how many there are.
-    """
+    """The paths of files that were not read."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -89,7 +85,6 @@ class Unread:
             self._names.pop(directory, None)
 
     def names(self, directory: str) -> tuple[str, ...]:
-        """The names in a directory."""
         return tuple(self._names.get(directory, ()))
 
     def below(self, directory: str) -> list[str]:

@@ -51,9 +51,7 @@ class HostDirectory(Protocol):
     """
 
     @property
-    def hidden(self) -> Sequence[str]:
-        """See above."""
-        ...
+    def hidden(self) -> Sequence[str]: ...
 
     def wanted(self) -> dict[str, HostEntry] | None:
         """What is to be shown; None if nothing has changed."""
@@ -72,9 +70,7 @@ class Arrivals:
     """Mounts what a source wants shown below some directories of the view.
 
     Args:
-        source: of the host.
         targets: directories of the view. Commands may write them, or nobody.
-        built: what is shown already, from the start.
     """
 
     def __init__(self, source: HostDirectory, targets: Iterable[str], built: Mapping[str, tuple[int, int]]) -> None:
@@ -84,7 +80,6 @@ class Arrivals:
 
     @property
     def hidden(self) -> Sequence[str]:
-        """See `HostDirectory`."""
         return self._source.hidden
 
     def catch_up(self) -> bool:
@@ -199,9 +194,7 @@ class TemporaryFiles:
         hidden: no link is shown there.
 
     Args:
-        path: of the directory.
         directory: its descriptor, from before the view covered it.
-        user: the id of the user.
         excluded: paths below that have a place of their own in the view, or are hidden.
     """
 
@@ -217,7 +210,6 @@ class TemporaryFiles:
         self._last: list[HostEntry] = []
 
     def wanted(self) -> dict[str, HostEntry] | None:
-        """See `HostDirectory.wanted`."""
         now = time.monotonic()
         if now - self._scanned < _RESCAN_SECONDS and all(map(self._is_unchanged, self._times)) and self._still_open():
             return None
@@ -300,8 +292,6 @@ class HomeEntries:
     Args:
         path: the real path of the home.
         directory: its descriptor, from before the view covered it.
-        home: as patterns of the policy name it.
-        policy: says what is hidden.
         kept: names of the entries that were there at the start, and that slots may see.
         fixed: names of entries that have a place of their own in the view, or are hidden.
         listing: says which dot entries may be seen.
@@ -333,7 +323,6 @@ class HomeEntries:
         return self._behind_links
 
     def wanted(self) -> dict[str, HostEntry] | None:
-        """See `HostDirectory.wanted`."""
         status = os.fstat(self._directory)
         if status.st_mtime_ns == self._time:
             return None
@@ -345,7 +334,6 @@ class HomeEntries:
         return found
 
     def open(self, seen: HostEntry) -> int:
-        """See `HostDirectory.open`."""
         return os.open(seen.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._directory)
 
     def _scan(self, hidden_links: list[str]) -> Iterator[HostEntry]:
@@ -429,8 +417,6 @@ def arrivals(
     """What shows things of some directories.
 
     Args:
-        policy: says what is hidden.
-        home: the user's home directory.
         view: as it was built.
         layout: likewise.
         directories: descriptors of the host's directories, which the view covers, by their paths.

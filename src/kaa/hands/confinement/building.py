@@ -40,10 +40,6 @@ class Builder:
     def __init__(self, view: SlotView, masks: Masks) -> None:
         """Open what is needed.
 
-        Args:
-            view: what to build.
-            masks: for what is to be hidden.
-
         Raises:
             ViewChangedError: a path leads through a symlink that was none when the view was planned.
             OSError: one cannot be opened.

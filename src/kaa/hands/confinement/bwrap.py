@@ -38,10 +38,6 @@ def bwrap_view(policy: Policy, home: str) -> BwrapView:
     There is no `--die-with-parent`: it means the thread that started bwrap, which need not live as long as the brain.
     Hands end when their control socket does, and everything in their process namespace with them.
 
-    Args:
-        policy: what is to be allowed.
-        home: the user's home directory.
-
     Raises:
         ConfinementError: the policy makes no sense on this machine.
     """

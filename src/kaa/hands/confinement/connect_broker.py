@@ -88,7 +88,6 @@ class ConnectBroker:
         """Install a filter that notifies of `connect` on the calling process, and give the broker the descriptor.
 
         Args:
-            filter_program: notifies.
             reports: the pipe by which the broker tells what fails, if anybody wants to know.
             noted: where calls are noted, for a filter that notifies of these too, and the place of the slot there.
             needed: in place of both, a pipe: once nobody reads it any more, each `connect` fails.

@@ -113,7 +113,6 @@ class Connector:
 
     Args:
         listener: where the calls of one slot are notified.
-        reporter: is told what fails.
         notes: of all other calls that are notified, which go on.
     """
 

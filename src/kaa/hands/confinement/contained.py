@@ -22,7 +22,6 @@ def establish(policy: Policy, wanted: Sequence[Expected]) -> ForkTier:
     """Prepare what slots impose on themselves.
 
     Args:
-        policy: what is to be allowed.
         wanted: the mounts that bubblewrap must have made.
 
     Raises:

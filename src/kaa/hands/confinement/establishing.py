@@ -15,8 +15,6 @@ def establish(
     """Build the walls, in the fork-server, while it has one thread and before anything else.
 
     Args:
-        policy: what is to be allowed.
-        home: the user's home directory.
         join: descriptors of the namespaces of earlier hands, to share their network. Only used by tier `full`.
         mounts: what a wrapper must have mounted. Only used by tier `bwrap`.
 

@@ -29,9 +29,7 @@ def expected(steps: Sequence[ViewStep], buried: Sequence[str], host: Sequence[Mo
     """What the mounts of a view must be, besides those of the host that are seen through it.
 
     Args:
-        steps: of the view.
         buried: directories that are mounted over themselves before, below other mounts.
-        host: the mounts of the host.
     """
     devices = [f"/dev/{name}" for name in DEVICES]
     found = [(path, _place_of(path, host)) for path in (*buried, *devices)]
@@ -52,7 +50,6 @@ def check(wanted: Iterable[Expected], made: Iterable[Mount]) -> None:
 
     Args:
         wanted: what `expected` gave.
-        made: the mounts.
 
     Raises:
         ViewChangedError: one is another one, or elsewhere.

@@ -59,11 +59,7 @@ class FailureReporter:
 
 
 def parse_reports(data: bytes) -> tuple["FailedConnection", ...]:
-    """What was reported, each once; of very many the first ones.
-
-    Args:
-        data: what the pipe held.
-    """
+    """What was reported, each once; of very many the first ones."""
     taken: dict[FailedConnection, None] = {}
     for line in data.splitlines():
         if len(taken) < _MOST_REPORTS:

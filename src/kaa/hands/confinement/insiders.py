@@ -33,11 +33,7 @@ class SandboxSockets:
         self._files: OrderedDict[tuple[int, int], int] = OrderedDict()
 
     def includes(self, file: int) -> bool:
-        """Whether a socket that listens in our network namespace was bound to this file.
-
-        Args:
-            file: descriptor of the socket file.
-        """
+        """Whether a socket that listens in our network namespace was bound to this file."""
         identity = _identity(file)
         if identity in self._files:
             self._files.move_to_end(identity)
@@ -70,10 +66,6 @@ def can_ask_for_files() -> bool:
 
 def take_descriptor(process: int, descriptor: int) -> int:
     """A duplicate of another process's descriptor. Needs the right to trace it.
-
-    Args:
-        process: descriptor of the process.
-        descriptor: its number there.
 
     Raises:
         OSError: EBADF if it has none; EPERM if it is not ours to trace.

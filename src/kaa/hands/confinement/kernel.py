@@ -35,7 +35,6 @@ def call(name: str, *arguments: int | bytes | None) -> int:
     """Make a system call.
 
     Args:
-        name: of the call.
         arguments: numbers, or bytes to whose memory the kernel gets the address.
 
     Raises:

@@ -110,7 +110,6 @@ class Ruleset:
 
         Args:
             path: absolute.
-            rights: to be allowed.
             real: no link leads to the path.
 
         Raises:

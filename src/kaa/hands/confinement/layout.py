@@ -66,7 +66,6 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     """Find out what the policy means here and now.
 
     Args:
-        policy: to be held.
         home: the user's home directory; empty where it has been carved already.
 
     Raises:
@@ -155,7 +154,6 @@ def concealment(policy: Policy, expansion: Expansion | None = None) -> tuple[tup
     A directory in which nobody knows what a pattern means is hidden as a whole: a command may have closed it for that.
 
     Args:
-        policy: says it in patterns.
         expansion: finds what they mean; one of its own unless given.
 
     Raises:

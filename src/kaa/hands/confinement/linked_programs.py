@@ -19,10 +19,8 @@ def linked_programs(
     """Real paths of the programs, or of the directories that they need.
 
     Args:
-        home: the user's home directory.
         untrusted: real directories that commands may write: links in them are not the user's word.
         hidden: real paths of what stays hidden.
-        listed: patterns of what is seen anyway.
     """
     links = os.path.realpath(os.path.join(home, ".local", "bin"))
     share = os.path.realpath(os.path.join(home, ".local", "share"))

@@ -21,7 +21,6 @@ class LiveFiles:
     """The files of a view. Make it before the view covers their directories.
 
     Args:
-        policy: says which files these are.
         view: as it will be built.
 
     Raises:
@@ -38,7 +37,6 @@ class LiveFiles:
 
     @property
     def names(self) -> frozenset[str]:
-        """Of the files."""
         return frozenset(map(os.path.basename, self._writable))
 
     def begin(self) -> None:

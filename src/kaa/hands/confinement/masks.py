@@ -28,7 +28,6 @@ class Masks:
         """Put a mask on a directory.
 
         Args:
-            path: of the directory.
             has_more: whether something is to be mounted below. Then the caller makes it read-only in the end.
         """
         if has_more:

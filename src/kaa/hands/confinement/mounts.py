@@ -107,7 +107,6 @@ def clone(source: int, *, writable: bool = False) -> int:
     """A mount of what a descriptor stands for, with what is mounted below, that is attached nowhere.
 
     Args:
-        source: the descriptor.
         writable: whether it may be written, if it was this process that made the original read-only; then nothing
             that is mounted in the original later shows in it.
 
@@ -202,8 +201,6 @@ def overlay(lower: int, upper: int, work: int) -> None:
     """Show over the directory `upper` what is in it and, through it, what is in `lower`; only `upper` is written.
 
     Args:
-        lower: descriptor of a directory.
-        upper: of another one.
         work: of an empty one on the same mount.
 
     Raises:

@@ -82,7 +82,6 @@ class NotificationListener:
         """End the call.
 
         Args:
-            notification: the call.
             error: with which it fails; 0 for success.
 
         Returns:

@@ -25,11 +25,7 @@ _State = tuple[int, int, int]
 
 
 class RememberedConcealment:
-    """What a policy hides, found anew only where something may have changed.
-
-    Args:
-        policy: says it in patterns.
-    """
+    """What a policy hides, found anew only where something may have changed."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

@@ -43,7 +43,6 @@ class LinkedWorktree(NamedTuple):
     """What a repository keeps of one of its worktrees.
 
     Attributes:
-        directory: where it keeps that.
         entry: absolute path of the `.git` of the worktree, which need not exist.
     """
 
@@ -122,7 +121,6 @@ def has_head(directory: str, opened: int | None = None) -> bool:
 
     Args:
         directory: its path, below `opened` if that is given.
-        opened: an open directory.
     """
     try:
         kind = os.stat(os.path.join(directory, "HEAD"), dir_fd=opened, follow_symlinks=False).st_mode
@@ -135,7 +133,6 @@ def is_written_by_git(git_directory: str, path: str) -> bool:
     """Whether git itself writes what is at a path in a git directory, so that commands need to, or it is guarded there.
 
     Args:
-        git_directory: the path of it.
         path: below it; empty for itself.
     """
     names = path.split("/") if path else []

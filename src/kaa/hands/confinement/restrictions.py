@@ -40,9 +40,7 @@ class Restrictions:
 
         Args:
             filter_program: notifies if there is a connect broker.
-            ruleset: for Landlock.
             limit_processes: by their number for a user.
-            connect_broker: who takes charge of slots' connections.
             noting_program: makes the filter of slots whose calls are noted.
         """
         self._filter_program = filter_program

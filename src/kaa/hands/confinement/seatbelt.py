@@ -21,10 +21,6 @@ def profile(policy: Policy, home: str) -> str:
     """The profile in Seatbelt's language.
 
     Unlike mounts, its rules hold for names, so what is hidden or protected need not exist yet.
-
-    Args:
-        policy: what is to be allowed.
-        home: the user's home directory.
     """
     return (
         "\n".join(["(version 1)", "(allow default)", *_writing(policy), *_reading(policy, home), *_reaching(policy)])

@@ -104,7 +104,6 @@ def program(
     rarely, pairs of them are.
 
     Args:
-        architecture: of the machine.
         families: allowed socket families. Netlink is allowed for questions about interfaces only.
         others_visible: there is no process namespace, so calls that take a process id may only be used on oneself.
         ipc_shared: there is no IPC namespace, so System V IPC is switched off.

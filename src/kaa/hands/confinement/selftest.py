@@ -27,7 +27,6 @@ class Check(NamedTuple):
 
     Attributes:
         name: what must be so.
-        passed: whether it is.
         detail: what happened when it was tried.
     """
 
@@ -78,9 +77,6 @@ def self_test(
     """Try the walls from inside a slot.
 
     Args:
-        confinement: as established.
-        policy: what it is to hold.
-        canaries: prepared before it was established.
         load: loads in the slot, before it encloses itself, the code of what it is to do after all checks have passed,
             and returns that. To fork and enclose another slot for it would take as long as the test. Without, the slot
             ends.

@@ -46,9 +46,6 @@ def further_paths(
 
     Args:
         command: short, without the `!` of an alias.
-        top: where it runs.
-        home: the user's home directory.
-        looks: that are left.
         is_shell: the shell reads it, so words without a slash count.
         skips: whether such a word does not.
     """

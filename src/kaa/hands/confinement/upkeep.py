@@ -27,10 +27,7 @@ class Upkeep:
     The fork-server's mounts reach the slots, running ones too, since theirs are slaves of its own.
 
     Args:
-        policy: says what is hidden.
         view: as it was built.
-        writable: directories in which files are replaced often.
-        masks: to hide with.
         sockets: the host's /proc/net/unix, opened in the host's network namespace.
     """
 
@@ -78,9 +75,6 @@ class Upkeep:
 
     def view_watch(self, live: "LiveFiles | None") -> "ViewWatch":
         """What notices that something may have to be hidden, or shown.
-
-        Args:
-            live: what is to be shown.
 
         Raises:
             OSError: the system has no inotify, or none left for this user.

@@ -71,7 +71,6 @@ class SlotView(NamedTuple):
     """Steps in the order in which they are to be taken.
 
     Attributes:
-        steps: parents before their children.
         pins: directories in writable ones that must stay where they are, since something is below that is protected,
             hidden or writable by itself.
     """
@@ -84,8 +83,6 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> SlotView:
     """Work out the view.
 
     Args:
-        policy: what is allowed.
-        layout: what that means here.
         sockets: of daemons of the host, to be hidden.
     """
     replaced = {os.path.realpath(path) for path in (*TEMPORARY, "/run", "/dev") if os.path.isdir(path)}
@@ -122,7 +119,6 @@ def is_replaced(path: str, kinds: Mapping[str, Kind]) -> bool:
     """Whether a path of the host leads to something else in here, or nowhere.
 
     Args:
-        path: of the host.
         kinds: of the steps that were taken, by their targets.
     """
     above = next((kinds[parent] for parent in ancestors(path) if parent in kinds), None)

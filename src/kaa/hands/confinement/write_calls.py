@@ -74,12 +74,7 @@ class WriteCalls:
 
 
 class CallNotes:
-    """Notes the calls of one slot. For its attendant.
-
-    Args:
-        calls: where.
-        place: of the slot.
-    """
+    """Notes the calls of one slot. For its attendant."""
 
     def __init__(self, calls: WriteCalls, place: int) -> None:
         self._calls = calls

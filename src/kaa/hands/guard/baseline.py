@@ -38,7 +38,6 @@ class Baseline:
             self._accepted.pop(subject, None)
 
     def accept(self, subject: Subject, path: str, item: GuardedItem) -> None:
-        """Accept one item of a subject."""
         self._has_learned = True
         self._accepted.setdefault(subject, {})[path] = item
 

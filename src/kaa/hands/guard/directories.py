@@ -49,8 +49,6 @@ class GuardedDirectories:
         on_look: gets the absolute path of each directory that is looked into.
 
     Attributes:
-        roots: the writable directories.
-        elsewhere: the git directories elsewhere.
         named: the further guarded names, folded.
         scans: not everything can be watched, so all directories are read at every check.
     """
@@ -184,7 +182,6 @@ class GuardedDirectories:
         """Guard what is at a name from now on, if it is not guarded and there is room.
 
         Args:
-            subject: the name.
             in_each: it is one of those in each repository, which leave room for others.
         """
         folded, directory = subject.path.casefold(), subject.directory
@@ -388,10 +385,8 @@ class _Ways:
 
     Args:
         named: absolute paths, folded.
-        roots: the writable directories.
 
     Attributes:
-        named: the same.
         folders: paths of folders below a root, folded, but no git directory and none in one, which is looked at
             as a whole; without the named ones.
         last_names: the last names of all: nearly no name is one of those, and a path takes longer to make.

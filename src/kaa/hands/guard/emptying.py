@@ -27,8 +27,6 @@ def files_in(directory: int, name: str, watch: Callable[[int], bool]) -> list[st
     """Return the paths of all files, links and the like in a directory that is under a name in an open one.
 
     Args:
-        directory: the open one.
-        name: in it.
         watch: gets each directory before it is read, to have changes reported; False if they will not be.
 
     Returns:
@@ -67,11 +65,6 @@ class EmptiedDirectories:
 
     def take_out(self, subject: Subject, directory: int, path: str) -> str:
         """Move a file of a new directory to the same path in a directory beside it.
-
-        Args:
-            subject: the new directory.
-            directory: the open directory in which that is.
-            path: of the file, below the subject.
 
         Returns:
             The name of the directory beside it.

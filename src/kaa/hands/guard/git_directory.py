@@ -44,8 +44,6 @@ class GitDirectory(NamedTuple):
     """A git directory, or a directory in one.
 
     Attributes:
-        directory: open.
-        path: below the subject's.
         depth: how many git directories it is in.
         work_tree: where its files are if its configuration says nothing of it, below the directory that has the
             `.git`; None if that is not known.
@@ -65,7 +63,6 @@ class GitDirectory(NamedTuple):
     sha256: bool = False
 
     def below(self, directory: int, name: str) -> "GitDirectory":
-        """A directory in it."""
         return self._replace(directory=directory, path=self.inside(name), absolute=os.path.join(self.absolute, name))
 
     def inside(self, name: str) -> str:
@@ -89,7 +86,6 @@ class GitDirectoryContent(NamedTuple):
 
     Attributes:
         links: names of dangerous symlinks, and these.
-        below: names of directories.
         is_repository: it has the layout of one.
     """
 
@@ -117,7 +113,6 @@ class Walk:
         takes_in: everything is accepted now.
 
     Attributes:
-        takes_in: as above.
         found: paths of the directories, below the subject.
         most: how many directories of a part are looked through, besides those that are known.
     """
@@ -140,14 +135,7 @@ class Walk:
         return path in self._known
 
     def note(self, path: str, directory: int, status: os.stat_result, found: GitDirectoryContent) -> None:
-        """Note what was found in a directory.
-
-        Args:
-            path: of the directory, below the subject.
-            directory: the open one.
-            status: of it, before it was read.
-            found: in it.
-        """
+        """Note what was found in a directory."""
         self.found.add(path)
         if time.time_ns() - status.st_ctime_ns > _SETTLED_NS and self._keeps_time(directory, status.st_dev):
             self._seen[path] = _Seen(_identity(status), found)
@@ -157,11 +145,6 @@ class Walk:
 
         A command cannot set the time at which a directory was changed last: by adding, exchanging or
         renaming something in it. What is found under another path, through a symlink, is another directory or the same.
-
-        Args:
-            path: of the directory, below the subject.
-            top: the open git directory.
-            inner: path of the directory below that.
         """
         if (seen := self._seen_before.get(path)) is None:
             return None
@@ -186,9 +169,7 @@ class Walk:
         """The path of what is dangerous, because there are more directories than are looked through.
 
         Args:
-            git: the path of the git directory.
             path: of the first one that is not looked through.
-            is_growing: it is one of those with branches.
 
         Returns:
             Of the directories on the way, the first one that is new; None if nobody knows which are.
@@ -215,8 +196,6 @@ class LinkSearch:
     """Looks for the symlinks of a git directory. Few directories are open at a time.
 
     Args:
-        items: what links are added to.
-        watch: see `GuardWatch`.
         without: says of the path of a directory, below the git directory, whether to leave it out.
         nested: gets a directory in it that is a git directory itself, such as that of a submodule `a/b` where a command
             has put a HEAD into that of `a`.

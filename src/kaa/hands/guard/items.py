@@ -74,7 +74,6 @@ class GuardedItem(NamedTuple):
         dangers: what it makes other programs do; empty if nothing. A change is harmful if there is a new one.
         reason: what is dangerous about it, as a sentence without its dot.
         content: of a file that is small enough to be put back.
-        mode: its permission bits.
     """
 
     dangers: frozenset[str]
@@ -305,8 +304,6 @@ def file_item(
     """An open file.
 
     Args:
-        found: the file.
-        reason: what is dangerous about it.
         judge: says what of its content is; the default: every change.
         max_bytes: of a longer one every change matters.
     """

@@ -60,14 +60,7 @@ _Judges: TypeAlias = Mapping[str, Judge]  # by path; "" is the file, or each fil
 
 
 def judged_items(directory: int, name: str, watch: Watch, room: Room) -> Items:
-    """What executes of a file, or of the files in a directory, that may be there as such.
-
-    Args:
-        directory: where it is, open.
-        name: in it.
-        watch: see `GuardWatch`.
-        room: see there.
-    """
+    """What executes of a file, or of the files in a directory, that may be there as such."""
     _collect(directory, name, "", _below(JUDGES, name), watch, room)
     return room.items
 

@@ -36,9 +36,6 @@ class Judge:
         """What is at a guarded name, in an open directory. What cannot be judged is dangerous as a whole.
 
         Args:
-            subject: the name.
-            directory: the open one.
-            before: what is accepted there.
             takes_in: everything is accepted now.
         """
         walk = Walk(self._walks.get(subject), self._last_walks.get(subject), takes_in=takes_in)

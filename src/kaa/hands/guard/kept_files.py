@@ -29,8 +29,6 @@ class _KeptFile:
     Attributes:
         left: how many more versions are told.
         until: when it is let go.
-        content: what it had.
-        grew: when that was read.
     """
 
     def __init__(self, subject: Subject, finding: QuarantineReport, inode: tuple[int, int], content: bytes) -> None:
@@ -106,9 +104,6 @@ class KeptFiles:
         """Look at a file from now on that was moved away; at nothing else.
 
         Args:
-            subject: what it was of.
-            finding: says where it is.
-            identity: its device, inode and kind.
             content: what was read of it; None if that is not known.
         """
         if content is not None and identity is not None and stat.S_ISREG(identity[2]):

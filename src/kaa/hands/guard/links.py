@@ -67,9 +67,6 @@ def led_to(subject: Subject, items: Items, roots: Sequence[RootDirectory], link_
     link would keep commands from working on a part of the project. In a git directory, what git obeys counts.
 
     Args:
-        subject: the protected name, or a git directory.
-        items: what is at the name.
-        roots: the writable directories.
         link_to_it: if only a link makes the name protected, that link; an empty one otherwise.
     """
     for path, item in items.items():
@@ -106,7 +103,6 @@ def _executed_on_way(link: str, protected: str, *, may_be_text: bool) -> Sequenc
     """The links between a link below a protected name and what it leads to, and that; nothing if that is a text.
 
     Args:
-        link: its path.
         protected: the path of the name, if all in it is protected; empty if not.
         may_be_text: the link may lead to a text for agents.
     """

@@ -27,7 +27,6 @@ class Lookout:
     """The thread. It ends with `close`.
 
     Args:
-        roots: the writable directories.
         move_away: called from the thread with a directory, a name in it that is new, or below which something is new,
             and that may be protected; and with what watches a directory below that name, until it is gone.
 

@@ -25,7 +25,6 @@ class MovedAway:
 
         Args:
             kept: the path, absolute.
-            identity: what it was before.
         """
         self._known.add((os.path.dirname(kept), identity_of(kept) or identity, kept.endswith(NO_BRANCH)))
 

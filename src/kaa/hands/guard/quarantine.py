@@ -86,7 +86,6 @@ class FindingLog:
         """Note a finding; of many, only the number. What is to be told already is not told twice.
 
         Args:
-            finding: what was done.
             appeared: the path at which something came where there was nothing before, if it did.
         """
         with self._changing:
@@ -120,9 +119,6 @@ def move_away(directory: int, name: str, ending: str = "", target: int | None = 
     """Rename something in an open directory; its new name, which has this ending.
 
     Args:
-        directory: the open one.
-        name: in it.
-        ending: of the new name.
         target: the open directory in which it gets the new name; None: the same.
 
     Returns:

@@ -86,12 +86,7 @@ def repository_items(
     """What git executes or obeys of a `.git`.
 
     Args:
-        directory: where it is, open.
         path: of the `.git`, absolute.
-        watch: see `GuardWatch`.
-        links: see `Links`.
-        room: see there.
-        walk: see there.
         named: paths below the `.git`, in lower case, of what configuration or a link makes git obey besides.
         allowed: a repository may be here.
         is_known: says of what a `.git` file points to whether that is watched over anyway.
@@ -132,13 +127,8 @@ def bare_repository_items(
     """What git executes or obeys of an open directory, if that has the layout of a bare repository.
 
     Args:
-        directory: open.
         path: of it, absolute.
-        watch: see `GuardWatch`.
-        room: see there.
-        walk: see there.
         is_ours: says whether commands may write at an absolute path.
-        named: see `repository_items`.
         is_known: it is a repository, also while something is missing in it that a command has put elsewhere.
     """
     if is_known or looks_bare(names_in(directory)):
@@ -155,7 +145,6 @@ def collects(git: str, inner: str) -> bool:
 
     Args:
         git: a git directory that is collected, absolute.
-        inner: a path in it.
     """
     depth, names = 0, inner.split("/")
     if any(map(is_kept_name, names)):
@@ -185,8 +174,6 @@ def lost_of_worktrees(git: str, before: Items, items: Items) -> Iterator[str]:
 
     Args:
         git: the absolute path of the `.git`.
-        before: what was there.
-        items: what is there now.
     """
     for path in before.keys() - items.keys():
         place, _, name = path.rpartition("/")
@@ -202,10 +189,6 @@ class _Collection:
     """Collects the items of a repository.
 
     Args:
-        room: see there.
-        walk: see there.
-        watch: see `GuardWatch`.
-        links: see `Links`.
         directory: where the `.git` is.
         is_ours: says whether commands may write at an absolute path: where files of submodules and worktrees may be.
         name: of the `.git`; empty for a repository that is not inside a working tree.

@@ -20,11 +20,7 @@ class Room:
     what is there besides. What was only noted is read once it has changed.
 
     Args:
-        before: what is accepted.
         takes_in: everything is accepted now.
-
-    Attributes:
-        items: what is there.
     """
 
     def __init__(self, before: Items, *, takes_in: bool = False) -> None:
@@ -40,9 +36,6 @@ class Room:
         """Return True if what is at a path is to be looked at. Otherwise it becomes an item as it is.
 
         Args:
-            path: below the subject.
-            directory: in which it is, open.
-            name: in that.
             reason: what is dangerous about more than can be looked at.
             is_near: it is not too deep.
         """

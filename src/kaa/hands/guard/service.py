@@ -46,8 +46,6 @@ def serve(
     """Guard the writable directories until the brain is gone, and all commands. The package says what that means.
 
     Args:
-        connection: to the brain.
-        settings: of the hands.
         policy: says what may be written.
         over: readable when no command is left; None if there are none.
         beneath: the writable directories without what is mounted in them, where the tier has these.
@@ -97,11 +95,7 @@ def _named_by(configuration: NamedByConfiguration) -> Callable[[str], tuple[Sequ
 
 
 class ProgressReporter:
-    """Tells the brain where the guard is if something takes long: the brain waits for a while only, and says where.
-
-    Args:
-        connection: to the brain.
-    """
+    """Tells the brain where the guard is if something takes long: the brain waits for a while only, and says where."""
 
     def __init__(self, connection: WireConnection) -> None:
         self._connection = connection

@@ -40,7 +40,6 @@ class Directory(NamedTuple):
         return self.below("any").is_watched
 
     def below(self, name: str) -> "Directory":
-        """A directory in this one."""
         return Directory(self.root, f"{self.path}/{name}" if self.path else name)
 
 
@@ -95,7 +94,6 @@ class Known(NamedTuple):
     """What a guard took for harmless: enough for its successor to recognize it.
 
     Attributes:
-        named: see `kaa.hands.guard.directories.GuardedDirectories`.
         dangers: digests, by the key of the subject and the path of the item.
     """
 

@@ -41,7 +41,6 @@ class _Birth(NamedTuple):
     """What is under a name, and since when it exists.
 
     Attributes:
-        mode: kind and permissions.
         links: how many names it has.
         born: nanoseconds since the epoch.
     """

@@ -66,7 +66,6 @@ def parsed(language: str, before: bytes | None, after: bytes) -> Dict[str, Any]:
     """Return the errors of both texts, `before` and `after`, and the version of Python, `python`.
 
     Args:
-        language: a key of the table below.
         before: None for a new file.
         after: what is in it now. If that has no error, the text before is not parsed.
     """

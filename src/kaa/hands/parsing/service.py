@@ -45,11 +45,7 @@ def serve(connection: WireConnection) -> None:
 
 
 class _Process:
-    """A process that parses one text after another.
-
-    Attributes:
-        parsed: how many it parsed.
-    """
+    """A process that parses one text after another."""
 
     def __init__(self) -> None:
         ours, its = socket.socketpair()
