@@ -307,11 +307,7 @@ def without_note(text: str, blocked: Iterable[Blocked]) -> str:
 
 
 class BlockedError(PermissionError):
-    """The sandbox does not let a file be touched.
-
-    Attributes:
-        blocked: what was stopped.
-    """
+    """The sandbox does not let a file be touched."""
 
     def __init__(self, blocked: Blocked, path: str) -> None:
         super().__init__(errno.EACCES, blocked.text, path)

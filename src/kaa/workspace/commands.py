@@ -70,7 +70,6 @@ class CommandRunner:
     """Runs commands in slots of the hands and knows which are running.
 
     Args:
-        slots: where they come from.
         naming: further fields of every request: how its directory is to be understood.
     """
 
@@ -99,15 +98,11 @@ class CommandRunner:
         Cancellation and exceptions from `output` stop the whole tree before they are raised here.
 
         Args:
-            argv: program and arguments.
             cwd: directory, relative to the workspace's root.
-            env: the whole environment.
             timeout: seconds, None for no limit.
             output: gets stdout and stderr as they come; or the streams the command is to have itself.
             given: called when it has these streams: the caller needs them no more.
             waited: returns the seconds so far in which it may have waited for its user; these do not count.
-            fields: of the request besides these.
-            kind: of slot.
 
         Raises:
             OSError: the directory cannot be entered.
@@ -249,7 +244,6 @@ class _Pipe:
     """The pipe that carries a command's output.
 
     Args:
-        output: gets what comes.
         failure: gets the exception if `output` raises one; nothing is read any more then.
     """
 

@@ -52,7 +52,6 @@ def command_environment(environment: Mapping[str, str], *, confined: bool) -> di
     """The variables commands get, given those of kaa itself.
 
     Args:
-        environment: kaa's own.
         confined: the commands run in a sandbox, where ways out of it lead nowhere.
     """
     kept = {name: value for name, value in environment.items() if not is_secret(name)}

@@ -67,9 +67,6 @@ class FileIndex:
     async def complete_path(self, typed: str) -> tuple[str, ...]:
         """Paths that begin as `typed` does, which may be outside the project: `./`, `../`, `~/`, `/etc/`.
 
-        Args:
-            typed: up to the cursor.
-
         Returns:
             Sorted, as they would be typed; directories end with a slash. Hidden ones only if a dot was typed.
         """

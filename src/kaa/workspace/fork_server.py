@@ -34,7 +34,6 @@ class PolicyReport(msgspec.Struct, frozen=True):
     """What hands say of the policy they hold.
 
     Attributes:
-        tier: the mechanism.
         features: what of it there is on this machine, by name.
         warnings: sentences for the user.
         checks: what the self-test tried, all with the wanted outcome.
@@ -94,7 +93,6 @@ class PendingReply(Generic[_T]):
 
     @property
     def has_come(self) -> bool:
-        """Whether it is there."""
         return self._outcome is not None
 
     def get(self) -> _T:

@@ -92,7 +92,6 @@ class ChangedFiles(msgspec.Struct, frozen=True):
 
     Attributes:
         paths: sorted; names are decoded as `os.fsdecode` does.
-        more: there are others.
         mixed: of some, the staged content is neither that of the last commit nor that of the file.
     """
 
@@ -242,7 +241,6 @@ class ProjectRepository:
         """What git says, None if it refuses.
 
         Args:
-            arguments: the subcommand and what follows it.
             overrides: more of the configuration, as `key=value`.
             whole: only a complete answer will do.
             silent: to refuse (exit code 1) is an answer.
@@ -275,5 +273,4 @@ def _and_above(path: str) -> Iterator[str]:
 
 
 def line_of(answer: CommandResult) -> str:
-    """An answer that is one line."""
     return os.fsdecode(answer.tail).strip("\n")

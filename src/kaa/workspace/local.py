@@ -99,8 +99,6 @@ class LocalWorkspace:
     Args:
         root: absolute path of the project.
         environment: kaa's own, from which that of commands is made.
-        home: the user's home directory.
-        places: where whole outputs go.
         processes: knows what runs in the background; None makes a new one.
         follows_links: whether paths may lead through symlinks; otherwise only `stat` follows any.
     """
@@ -156,7 +154,6 @@ class LocalWorkspace:
         """Start the hands for a project, without waiting for them. Needs no event loop yet.
 
         Args:
-            root: the project's directory.
             env: kaa's own environment, from which that of commands is made; the process's if None.
             launched: hands that were started before; None starts them.
             sandbox: what the user chose; None takes the defaults: the project may be written, no network.
@@ -246,7 +243,6 @@ class LocalWorkspace:
 
         Args:
             project: the directory that was copied; the root is in it.
-            copy: the directory that it was copied to.
             root: the directory of the copy that corresponds to the root of this workspace.
         """
         from kaa.workspace.sandbox.narrowing import Beside  # lazy, as above
@@ -283,9 +279,6 @@ class LocalWorkspace:
 
     def asking(self, asker: "HostAsker", hosts: Sequence[str] = ()) -> "LocalWorkspace":
         """The same workspace for the commands of one call, whose user is asked about hosts that are not permitted.
-
-        Args:
-            hosts: rules that hold until the call ends.
 
         Raises:
             NetworkRuleError: one is no rule.
@@ -329,7 +322,6 @@ class LocalWorkspace:
 
         Args:
             links: what commands do with links in what others can write.
-            start: where they start.
             seen: contents that the user saw before the yes, by absolute paths: the guard accepts these.
         """
         view = copy(self.unattended(links, start) if self.sandbox.confined else self.unconfined())
@@ -341,7 +333,6 @@ class LocalWorkspace:
 
         Args:
             links: what commands do with links in what others can write.
-            start: where they start.
         """
         if self.is_narrowed:
             raise PermissionError("a narrowed workspace has no outside")

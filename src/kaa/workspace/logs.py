@@ -14,10 +14,6 @@ _PREFIX = "output-"
 def open_log(directory: str, suffix: str = ".log") -> tuple[int, str]:
     """Create a new, empty log: its descriptor, open for writing, and its absolute path.
 
-    Args:
-        directory: of the user alone.
-        suffix: of the name.
-
     Raises:
         OSError: there is no place for it.
     """

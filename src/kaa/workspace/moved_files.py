@@ -14,9 +14,7 @@ class MovedFiles(Protocol):
 
         Args:
             path: absolute, without links.
-            data: its content.
             expected: what must be there before.
-            mode: the permissions of a new file.
 
         Raises:
             ContentChangedError: the file is not as expected.

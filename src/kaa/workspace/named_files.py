@@ -58,7 +58,6 @@ async def read_named(workspace: "LocalWorkspace", path: str, max_bytes: int, unt
     """Read a file that the user named, without the hands if it is the user's own.
 
     Args:
-        workspace: reads what is left to the hands.
         path: absolute.
         max_bytes: at most so many.
         untrusted: as for `own_path`.

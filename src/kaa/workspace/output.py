@@ -12,12 +12,10 @@ class OutputCollector:
     """Takes output as it comes and holds a bounded part of it in memory.
 
     Args:
-        tail_bytes: how much of the end to keep.
         logs: directory in which the whole output is kept when it is longer than that; None keeps no more.
         spill_lines: keep it also when it has more lines than this.
         on_output: sees everything as it comes.
         max_log_bytes: how large the log may become.
-        suffix: of the log's name.
 
     Attributes:
         size: bytes so far.

@@ -14,7 +14,6 @@ class OutsideViews:
     """The views of one workspace, and of those that are narrower.
 
     Args:
-        new_sandbox: makes one that confines nothing.
         new_view: makes a view in such a sandbox, with variables.
     """
 

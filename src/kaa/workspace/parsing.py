@@ -29,7 +29,6 @@ class Parsed(msgspec.Struct, frozen=True):
 
     Attributes:
         before: in the text before, if there was one and the text after has errors.
-        after: in the text after.
         python: the version of Python that parsed, such as `3.13`.
     """
 
@@ -73,11 +72,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class Parser:
-    """Parses in one slot, and begins with what it expects as soon as that is written.
-
-    Args:
-        requests: to a slot that parses.
-    """
+    """Parses in one slot, and begins with what it expects as soon as that is written."""
 
     def __init__(self, requests: SlotRequests) -> None:
         self._requests = requests

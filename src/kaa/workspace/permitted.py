@@ -85,12 +85,7 @@ async def _visible(workspace: PathLookup, path: str) -> FileInfo | None:
 
 
 class PermittedWorkspace:
-    """A workspace in which one path can be used, and nothing else.
-
-    Args:
-        unconfined: where it is used.
-        target: what was approved.
-    """
+    """A workspace in which one path can be used, and nothing else."""
 
     def __init__(self, unconfined: Workspace, target: Target) -> None:
         self._unconfined = unconfined

@@ -48,9 +48,6 @@ class Places:
         base: absolute path of kaa's cache directory; created when needed.
         whole: kaa's cache directory as a whole, if the one above is in it.
         projects: the file that the root is noted in, because commands can write there; empty for none.
-
-    Attributes:
-        whole: kaa's cache directory.
     """
 
     def __init__(self, base: str, root: str, whole: str = "", projects: str = "") -> None:
@@ -66,9 +63,6 @@ class Places:
         """Those of the user whose environment this is; never in the project, whose commands would own them.
 
         Args:
-            environment: has XDG_CACHE_HOME.
-            home: the user's home directory.
-            root: the workspace's root.
             below: names of directories in kaa's cache directory, for what shares nothing with the commands.
         """
         whole = cache_directory(environment, home, root)

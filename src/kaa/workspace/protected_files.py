@@ -24,9 +24,7 @@ Owner: TypeAlias = Literal["model", "user"]
 
 
 class _Reader(Protocol):
-    async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
-        """Read a file."""
-        ...
+    async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent: ...
 
 
 class PermittedWrites:
@@ -46,9 +44,7 @@ class PermittedWrites:
         """Note a write that is done meanwhile.
 
         Args:
-            workspace: reads the file.
             path: absolute, without links.
-            content: what is written.
         """
         try:
             await self._inspect()
@@ -77,11 +73,7 @@ class PermittedWrites:
 
 
 class ProtectedFiles:
-    """What is protected in a project, and restores of it.
-
-    Args:
-        outside: gives the slots that nothing confines.
-    """
+    """What is protected in a project, and restores of it."""
 
     def __init__(self, sandbox: "Sandbox", outside: "Callable[[], Sandbox]") -> None:
         self._sandbox = sandbox

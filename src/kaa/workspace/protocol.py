@@ -63,8 +63,6 @@ class NamedFile(msgspec.Struct, frozen=True):
     """A file that the user named.
 
     Attributes:
-        real_path: where it really is.
-        data: its beginning.
         size: of the whole file in bytes.
         is_secret: whether commands may not read it because it is known to hold secrets.
     """
@@ -215,7 +213,6 @@ class CommandResult(msgspec.Struct, frozen=True):
         output_lines: line feeds in the whole output, plus one if the last line is not terminated.
         log_path: where the whole output is, if it was kept in a file.
         log_cut: that file has only the beginning, as the output was too long even for it.
-        timed_out: the timeout ended it.
         leftovers: background processes that were still running and were stopped.
         duration: seconds.
         blocked: what the sandbox stopped, as far as it is known.
@@ -346,7 +343,6 @@ class PipedProgram(Protocol):
 
     Attributes:
         reader: its standard output; lines have at most 16 MiB.
-        writer: its standard input.
     """
 
     @property
@@ -393,7 +389,6 @@ class FedStreams(NamedTuple):
     """What a command reads, and how much of what it prints is kept.
 
     Attributes:
-        given: its standard input.
         most_output: of its standard output, in bytes.
         most_errors: of its standard error, in bytes.
     """
@@ -410,7 +405,6 @@ class FedResult(NamedTuple):
         exit_code: 128 and the number of the signal if one ended it, as in a shell.
         output: what it printed to its standard output.
         errors: what it printed to its standard error.
-        timed_out: the timeout ended it.
         blocked: what the sandbox stopped, according to its errors.
     """
 
@@ -555,7 +549,6 @@ class Workspace(Protocol):
 
         Args:
             output: is kept; bytes as they are, a text as UTF-8.
-            suffix: of the file's name.
         """
         ...
 
@@ -566,8 +559,6 @@ class Workspace(Protocol):
 
         Args:
             folder: where everything of this project is kept; created when needed.
-            session_id: whose change sets these are.
-            limits: how much is kept.
             permit: asked before much is copied; None permits it.
         """
         ...

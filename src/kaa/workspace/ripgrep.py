@@ -54,7 +54,6 @@ class Ripgrep:
     """Searches in a workspace.
 
     Args:
-        runner: runs ripgrep.
         program: ripgrep; None to look for it.
         seconds: how long a search may take.
     """

@@ -19,7 +19,6 @@ class LineCollector:
     """The lines that a search prints.
 
     Args:
-        query: what was searched for.
         glob: what the path must match (with `negated`: must not), as far as ripgrep was not told.
 
     Attributes:
@@ -93,10 +92,6 @@ class FileCollector:
 
     Args:
         glob: what a path must match, as far as ripgrep was not told.
-        limit: how many paths are wanted.
-
-    Attributes:
-        full: there are more.
     """
 
     def __init__(self, glob: Glob, limit: int) -> None:

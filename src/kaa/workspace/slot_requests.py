@@ -23,12 +23,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class SlotRequests:
-    """A slot as its users see it: a call that returns an answer or raises an `OSError`.
-
-    Args:
-        slots: where the slot comes from.
-        kind: what it does.
-    """
+    """A slot as its users see it: a call that returns an answer or raises an `OSError`."""
 
     def __init__(self, slots: Slots, kind: SlotKind) -> None:
         self._slots = slots

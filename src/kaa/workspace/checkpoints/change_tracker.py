@@ -29,8 +29,6 @@ class ChangeTracker:
     """A slot of kind `checkpoints`, from `begin` on. All calls must come from one event loop.
 
     Args:
-        slots: give the slot.
-        max_bytes: of all files together, to be covered.
         first_files: so many new files are read before a call can go on; 0: all.
         announce_bytes: from how many on `permit` is asked before they are copied; 0: never.
         permit: asked; after a no, nothing more is looked at.

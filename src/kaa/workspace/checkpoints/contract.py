@@ -262,9 +262,7 @@ class Checkpoints(Protocol):
 
         Args:
             undo: change sets to take back, the newest first.
-            redo: change sets to do after that.
             leave_out: paths that did not go that way.
-            moves: ways that some paths went instead.
 
         Raises:
             MissingCheckpointError: one of them is no longer kept.

@@ -25,7 +25,6 @@ class Link:
     """A slot of kind `checkpoints`. All calls must come from one event loop.
 
     Args:
-        slot: from where slots are given out.
         keep: gets contents, in a thread.
     """
 

@@ -66,11 +66,7 @@ class LocalCheckpoints:
 
     Args:
         root: real path of the project.
-        slots: give the slot that sees it.
         folder: where everything is kept; see `CheckpointStore`.
-        limits: how much of it.
-        session_id: whose change sets these are.
-        permit: asked before much is copied.
         protected: knows what the slot cannot write, and writes it; None if there is nothing outside the sandbox.
     """
 

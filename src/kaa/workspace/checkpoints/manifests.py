@@ -26,9 +26,6 @@ _Line: TypeAlias = list[tuple[str, StateRow | None]]
 class Manifests:
     """The manifests in a folder, and the one that this process writes.
 
-    Args:
-        folder: exists, and is the user's alone.
-
     Attributes:
         own: name of the one that this process writes; empty before `begin`.
     """

@@ -18,12 +18,7 @@ def named(paths: Sequence[str]) -> str:
 
 
 def by_reason(conflicts: Iterable[FileConflict], shown: Callable[[str], str] = str) -> Iterator[tuple[str, str]]:
-    """Yield each reason once, behind the names of its files.
-
-    Args:
-        conflicts: of any number.
-        shown: makes a path fit for the reader.
-    """
+    """Yield each reason once, behind the names of its files."""
     paths: dict[str, list[str]] = {}
     for conflict in conflicts:
         paths.setdefault(conflict.reason, []).append(conflict.path)

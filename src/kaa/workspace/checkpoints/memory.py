@@ -33,7 +33,6 @@ class MemoryCheckpoints:
     """Change sets of one session.
 
     Args:
-        kept: what is kept, shared by all sessions.
         snapshot: everything that is in the project.
         put: makes a path what it is to be; a directory is only removed if it is empty. False if it cannot be.
     """

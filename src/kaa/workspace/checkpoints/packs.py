@@ -29,9 +29,6 @@ class Packs:
     """The contents in a folder. May be used from several threads.
 
     What the folder has is only found out when a content is asked for: most sessions add some and ask for none.
-
-    Args:
-        folder: exists, and is the user's alone.
     """
 
     def __init__(self, folder: str) -> None:
@@ -200,9 +197,6 @@ class Packs:
 
 def write_all(descriptor: int, data: bytes | bytearray, path: str) -> None:
     """Write to the end, however much the system takes at once.
-
-    Args:
-        path: of the file, for the error.
 
     Raises:
         OSError: the disk is full or failed.

@@ -37,7 +37,6 @@ class Way:
 
     Args:
         undo: to take back, the newest first.
-        redo: to do after that.
 
     Attributes:
         paths: those that may have to be different at the end, sorted.
@@ -75,7 +74,6 @@ class Way:
 
         Args:
             now: what is at each of the `paths`; without those that cannot be looked at.
-            content: gives that of a file or symlink.
             uncovered: for people, as `RestorePlan` has it.
 
         Raises:
@@ -169,7 +167,6 @@ class _Reading:
         by: what ran when it changed; the least certain.
         changes: the same in parts; none where the way is broken.
         first: the state before all changes.
-        last: the state after all.
         gap: why one change does not begin where the one before ended; "" if all do.
     """
 

@@ -117,7 +117,6 @@ class RestoreResult(msgspec.Struct, frozen=True):
     """What restoring did. It can be repeated: what is done already is no step any more.
 
     Attributes:
-        done: files that were changed.
         kept: files that were left as they are: the plan's conflicts, what changed since the plan was made, and files
             whose content is no longer kept.
         failed: files that the system refused to change. Restoring is not finished: repeat it when the reason is gone.

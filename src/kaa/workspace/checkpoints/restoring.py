@@ -52,10 +52,7 @@ async def restore(
     too: were we killed, it still carries out what it was sent.
 
     Args:
-        link: to the slot.
-        store: has the contents.
         moves: in any order.
-        progress: told after each batch.
 
     Raises:
         WorkspaceUnavailableError: the slot died; some moves may have been carried out.

@@ -12,7 +12,6 @@ def tidy(folder: str, limits: CheckpointLimits) -> Iterator[DiskUse]:
 
     Args:
         folder: holds those of the projects; need not exist.
-        limits: of each project.
 
     Raises:
         OSError: the disk failed.

@@ -212,7 +212,6 @@ class NetworkState(msgspec.Struct, frozen=True):
         """Whether a destination may be reached.
 
         Args:
-            destination: what a command asks for.
             address: what its name resolved to. None judges the name alone, before anybody resolves it.
 
         Returns:

@@ -42,7 +42,6 @@ class HostAsker(Protocol):
         """Ask about all of these hosts at once. Cancelling it withdraws the question.
 
         Args:
-            hosts: rules, as the user writes them.
             alone: no other call runs commands that may have connected.
 
         Returns:
@@ -61,12 +60,7 @@ class HostAsker(Protocol):
 class HostQuestions:
     """What one call asks about hosts, and what was answered.
 
-    Args:
-        asker: asks the user of the call.
-        permitted: what was answered before it began.
-
     Attributes:
-        permitted: until the call ends.
         permitted_at: likewise, private addresses.
         refused: what was refused while it ran, whichever call asked; a host that was refused twice is there twice.
     """
@@ -189,7 +183,6 @@ class RunningCalls:
     """The calls whose commands use one network now.
 
     Args:
-        grant: permits rules for the session.
         grant_at: permits private addresses for the session.
         changed: what holds until calls end is another now.
     """
@@ -275,12 +268,7 @@ class RunningCalls:
                 self.changed()
 
     async def wait_for(self, rule: NetworkRule, allows: Callable[[], bool]) -> None:
-        """Hold a connection until its host is permitted, refused, or nobody can be asked about it.
-
-        Args:
-            rule: the host.
-            allows: whether it is permitted now.
-        """
+        """Hold a connection until its host is permitted, refused, or nobody can be asked about it."""
         while not allows():
             call = self._newest(lambda one: one.asks_about(rule)) or self._newest(
                 lambda one: one.takes(rule) and self.may_ask(one, rule)
@@ -290,12 +278,7 @@ class RunningCalls:
             await call.wait_for(rule, self)
 
     async def wait_for_private(self, rule: NetworkRule, addresses: Sequence[str], allows: Callable[[], bool]) -> None:
-        """Hold a connection whose host has only private addresses until there is an answer, if one is to be had.
-
-        Args:
-            rule: the host.
-            allows: whether one of them is permitted now.
-        """
+        """Hold a connection whose host has only private addresses until there is an answer, if one is to be had."""
         if not allows():
             call = self._newest(lambda one: one.takes_more and self.may_ask(one, rule))
             if call is not None:

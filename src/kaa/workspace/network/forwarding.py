@@ -33,7 +33,6 @@ class Forward(NamedTuple):
     """A port of the sandbox on the user's machine.
 
     Attributes:
-        sandbox_port: where the server listens.
         host_port: where it can be reached, on 127.0.0.1.
     """
 

@@ -42,7 +42,6 @@ class NetworkGate:
         environment: where the proxies of the user's network are named. None means kaa's own.
         calls: those whose users are asked about hosts that are not allowed. None: nobody is asked.
         internet: the outer network. None means that of this machine.
-        limits: what the gate bears.
 
     Attributes:
         held: how many connections wait for an answer of a user.

@@ -47,7 +47,6 @@ class RequestHead(NamedTuple):
         target: as it came, not yet understood.
         version: `HTTP/1.0` or `HTTP/1.1`.
         fields: those that concern the message and not the connection; without host and framing.
-        framing: of the body.
     """
 
     method: str
@@ -92,7 +91,6 @@ class RequestHead(NamedTuple):
 
         Args:
             destination: goes into the Host field, whatever the client put there.
-            target: of the request line.
             authorization: for the upstream proxy, if the request goes to one.
         """
         host = in_brackets(destination.host) if destination.port == 80 else str(destination)

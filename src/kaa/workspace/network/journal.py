@@ -13,7 +13,6 @@ class BlockedDestination(NamedTuple):
     """A destination that a command was kept from.
 
     Attributes:
-        destination: what it asked for.
         rule: the rule that would allow it, as the user writes it; None if none can.
         private: its name is permitted, but not its address, which is not public.
         waited: nobody said no: the command waited for an answer, and ended or gave up before there was one.

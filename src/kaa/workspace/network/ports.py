@@ -38,7 +38,6 @@ class Ports:
     """The ports of one sandbox.
 
     Args:
-        make_socket: makes sockets of a family inside.
         listening: the ports on which commands, kaa's proxy or admitted services listen inside.
         opens: says whether each server is forwarded at the same number as soon as it is seen.
     """

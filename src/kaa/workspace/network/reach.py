@@ -60,7 +60,6 @@ class ConnectTo(Protocol):
         """Connect, if the rules allow it.
 
         Args:
-            destination: what the client asks for.
             tunnel: whether the client wants to pass bytes; otherwise it wants to send one HTTP request.
 
         Raises:

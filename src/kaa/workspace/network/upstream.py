@@ -30,11 +30,7 @@ class UpstreamProxy(NamedTuple):
 
 
 class UpstreamProxies:
-    """Chooses the proxy for a destination.
-
-    Args:
-        environment: the variables of kaa itself.
-    """
+    """Chooses the proxy for a destination."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -53,7 +49,6 @@ class UpstreamProxies:
         """The proxy for a destination; None for a direct connection.
 
         Args:
-            destination: what a command asks for.
             tunnel: whether bytes are passed, as for https, or one plain HTTP request.
 
         Raises:

@@ -41,8 +41,6 @@ def check_change(
     Args:
         change: to be made, as the user named its paths.
         real: the same with real paths.
-        options: as they are.
-        home: the user's home directory.
         kept: directories of kaa's for temporary files and caches.
 
     Raises:
@@ -75,8 +73,6 @@ def check_proposal(change: SandboxChange, policy: Policy, programs: str, home: s
 
     Args:
         change: proposed, with real paths.
-        programs: the user's PATH.
-        home: the user's home directory.
 
     Raises:
         SandboxChangeError: with the reason.

@@ -54,8 +54,6 @@ class Denials:
     """What a policy stops, told from the words of programs. It looks at the project once, for one output.
 
     Args:
-        policy: of the hands that ran the command.
-        root: the project.
         home: for `~`.
     """
 
@@ -69,7 +67,6 @@ class Denials:
         """What was blocked, according to the output of a command that failed.
 
         Args:
-            text: the end of the output.
             cwd: absolute path of the directory the command ran in.
             command: what was run, for messages that name a temporary file instead of what it was to replace.
         """

@@ -28,13 +28,7 @@ class DotEntries(NamedTuple):
 
 
 def dot_entries(policy: Policy, root: str, home: str) -> DotEntries:
-    """Look what there is.
-
-    Args:
-        policy: of the hands.
-        root: the project.
-        home: the user's home directory.
-    """
+    """Look what there is."""
     top = os.path.realpath(home)
     writable = real_directories(policy.writes)
     needed = needed_in_home(policy, home)

@@ -16,8 +16,6 @@ class _ToolCache(NamedTuple):
     """A cache.
 
     Attributes:
-        variable: says where it is.
-        folder: of the project's.
         home: where the user has it if the variable is not set, below the home directory; empty if nothing is shared.
         parts: directories in it that hold no credentials, if it holds some besides; `.` is all of it.
     """
@@ -83,9 +81,7 @@ def sandbox_environment(policy: Policy, proxy_port: int | None, environment: Map
     """Variables to set for commands.
 
     Args:
-        policy: of the hands that run them.
         proxy_port: where the network proxy listens inside the sandbox; None without one.
-        environment: the user's own.
     """
     from kaa.workspace.network.environment import (  # lazy: many conversations run no command
         java_proxy_options,
@@ -115,10 +111,6 @@ def installation_environment(caches: str, environment: Mapping[str, str]) -> dic
     """Variables by which commands install programs, and find them behind the user's own.
 
     They are for commands only: a program of kaa's must find nothing there, because commands can write it.
-
-    Args:
-        caches: the directory of the project's caches.
-        environment: the user's own.
     """
     prefix = os.path.join(caches, _PREFIX)
     variables = {name: os.path.join(prefix, place) for name, place in _INSTALLED.items() if name not in environment}
@@ -143,12 +135,7 @@ def _npm_configuration(path: str) -> str | None:
 
 
 def shared_caches(home: str, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Directories of the project's caches, and those of the user that commands see through them.
-
-    Args:
-        home: the user's home directory.
-        environment: the user's own.
-    """
+    """Directories of the project's caches, and those of the user that commands see through them."""
     return (*_shared(home, environment), (_MAVEN_FOLDER, os.path.join(home, _MAVEN_HOME)))
 
 

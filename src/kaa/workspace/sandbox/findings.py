@@ -109,8 +109,6 @@ class Carrier:
 
     Args:
         path: absolute path of the only file that it writes; None: it may write anything.
-        content: what it writes there.
-        words: of its command.
         hosts: says which hosts were blocked since it began.
 
     Attributes:
@@ -180,9 +178,6 @@ def _name(blocked: Blocked) -> str:
 
 class Findings:
     """Gives each finding to whom it belongs.
-
-    Args:
-        first: hears of findings until a conversation joins.
 
     Attributes:
         last: hears of findings while no conversation does: the one that left last, or `first`.

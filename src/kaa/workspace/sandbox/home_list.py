@@ -131,12 +131,7 @@ def unlisted(home: str) -> tuple[str, ...]:
 
 
 def listed(home: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Patterns of what is seen all the same: the list, and where `PATH` says that programs are.
-
-    Args:
-        home: the user's home directory.
-        environment: the user's own.
-    """
+    """Patterns of what is seen all the same: the list, and where `PATH` says that programs are."""
     base = glob.escape(home)
     names = (f"{folder}/{name}".lstrip("/") for folder, names in _LISTED.items() for name in names)
     searched = map(glob.escape, _of_programs(home, environment.get("PATH", "").split(os.pathsep)))
@@ -144,12 +139,7 @@ def listed(home: str, environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def possible_logins(home: str, environment: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return patterns of files beside programs of unlisted tools that may hold logins, and what of them is needed.
-
-    Args:
-        home: the user's home directory.
-        environment: the user's own.
-    """
+    """Return patterns of files beside programs of unlisted tools that may hold logins, and what of them is needed."""
     searched = [os.path.normpath(one) for one in environment.get("PATH", "").split(os.pathsep)]
     tools = [path for path in _of_programs(home, searched) if _is_open(path, home, searched)]
     patterns = tuple(f"{glob.escape(tool)}/{name}" for tool in tools for name in _OF_LOGINS)

@@ -17,7 +17,6 @@ def keeping_sandbox(sandbox: Sandbox, beside: Beside, listener: Listener, folder
     Args:
         sandbox: the other one, whose network the new one follows.
         beside: what the new one is made of besides its options.
-        listener: hears what its guard finds.
         folder: what the plugin keeps, absolute.
     """
     return _beside(sandbox, beside, listener, keeping_options(sandbox.options, folder))
@@ -29,7 +28,6 @@ def showing_sandbox(sandbox: Sandbox, beside: Beside, listener: Listener, paths:
     Args:
         sandbox: the other one, whose network the new one follows.
         beside: what the new one is made of besides its options.
-        listener: hears what its guard finds.
         paths: of the files, absolute and real.
     """
     shown = (f"!{glob.escape(path)}" for path in paths)

@@ -22,10 +22,7 @@ class Beside(NamedTuple):
     """What a sandbox beside another one is made of, besides its options.
 
     Attributes:
-        root: of its workspace.
-        home: the user's home directory.
         places: directories of its own for temporary files and caches.
-        environment: the user's own.
     """
 
     root: str
@@ -44,11 +41,7 @@ def narrowed_sandbox(
     """Start a sandbox beside another one that allows less. See `narrowed_options`.
 
     Args:
-        sandbox: the wider one.
         beside: what the new one is made of besides its options.
-        listener: hears what its guard finds.
-        writable: directories.
-        hosts: rules.
 
     Raises:
         WiderError: something was chosen that the wider sandbox does not allow.
@@ -74,8 +67,6 @@ def narrowed_options(
     """The options of a sandbox that can do what was chosen and nothing that `options` do not allow.
 
     Args:
-        options: of the wider sandbox.
-        root: the project.
         network: what the wider sandbox may reach now.
         writable: the directories to write, relative to the project or absolute; None for those of `options`. Of a
             sandbox that confines nothing that is the project and the directories added to it, as in `workspace-write`.
@@ -98,12 +89,7 @@ def narrowed_options(
 
 
 def followed(chosen: SandboxOptions, wider: SandboxOptions) -> SandboxChange:
-    """Return the change of a sandbox that was made from a wider one whose options are others now.
-
-    Args:
-        chosen: what the sandbox began with.
-        wider: the options of the wider one now.
-    """
+    """Return the change of a sandbox that was made from a wider one whose options are others now."""
     return SandboxChange(
         mode="read-only" if "read-only" in (wider.mode, chosen.mode) else "workspace-write",
         git_writable=chosen.git_writable and wider.git_writable,

@@ -56,7 +56,6 @@ class Network:
         """Change what is allowed to what a text says, as `--net` takes it.
 
         Args:
-            text: what is allowed from now on.
             named: the person wrote these hosts. Otherwise those among them that were allowed in answer to a question
                 stay no more than that.
 

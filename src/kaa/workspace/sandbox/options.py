@@ -113,12 +113,9 @@ def policy_for(
     """The policy that hands get.
 
     Args:
-        tier: the mechanism that is to hold it.
         options: the user's choices; its writable directories are real paths.
         root: the project, a real path.
-        home: the user's home directory.
         places: directories for temporary files and caches, created here.
-        environment: the user's own.
 
     Raises:
         OSError: those cannot be created.

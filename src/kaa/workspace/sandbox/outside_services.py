@@ -41,7 +41,6 @@ def blocked_connections(failed: Iterable[FailedConnection], own_ports: Collectio
     """What of the connections that failed would have led somewhere outside the sandbox.
 
     Args:
-        failed: as the broker told them.
         own_ports: on which kaa itself listens for the user.
     """
     return tuple(dict.fromkeys(_blocked(failed, own_ports)))[:_MAX_REPORTED]
@@ -52,7 +51,6 @@ def missed_services(text: str, environment: Mapping[str, str]) -> tuple[Blocked,
 
     Args:
         text: the end of the output of a command.
-        environment: kaa's own.
     """
     names = [
         name
@@ -65,12 +63,7 @@ def missed_services(text: str, environment: Mapping[str, str]) -> tuple[Blocked,
 
 
 def variables_of(admitted: Collection[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that name admitted services, for commands to find them by.
-
-    Args:
-        admitted: ports, and paths of sockets.
-        environment: kaa's own.
-    """
+    """The variables that name admitted services, for commands to find them by."""
     names = {name for _, group in _MISSED for name in group if environment.get(name)}
     found = ((name, service_of(name, environment[name], environment)) for name in names)
     return {name: environment[name] for name, service in found if service is not None and service.what in admitted}
@@ -101,12 +94,7 @@ def service_of(name: str, value: str, environment: Mapping[str, str]) -> Blocked
 
 
 def traced_outside(text: str, command: str) -> tuple[Blocked, ...]:
-    """The process of the user's machine that a debugger could not attach to.
-
-    Args:
-        text: the end of its output.
-        command: how it was called.
-    """
+    """The process of the user's machine that a debugger could not attach to."""
     lines = _TRACED.findall(text)
     numbers = [number for line in lines for number in _NUMBER.findall(line)]
     named = [*numbers, *(_PROCESS_OPTION.findall(command) if lines else ())]

@@ -114,7 +114,6 @@ class ConfinedProgram:
     """A program that runs. Use `start`.
 
     Attributes:
-        tier: what confines it.
         warnings: what this mechanism does not hold, in sentences.
     """
 

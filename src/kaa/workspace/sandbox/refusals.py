@@ -46,8 +46,6 @@ class Refusal(NamedTuple):
     """One line in which a program says that something failed.
 
     Attributes:
-        reason: what the kernel answered.
-        line: the whole line.
         paths: what it names as a path, the most likely one first.
         words: single words that stand where a path is named, the most likely one first; they may be none.
         cited: whether the line looks as if the program showed it from a file.

@@ -25,7 +25,6 @@ def relocated_sandbox(sandbox: Sandbox, beside: Beside, listener: Listener, proj
     Args:
         sandbox: the other one, whose network the new one follows.
         beside: what the new one is made of besides its options.
-        listener: hears what its guard finds.
         project: the directory that was copied, absolute.
         copy: the directory that it was copied to, absolute.
 

@@ -69,10 +69,6 @@ class Sandbox:
     The policy changes only by `change`. What runs goes on under the policy it was started with.
 
     Args:
-        root: the workspace's root.
-        home: the user's home directory.
-        options: what the user chose.
-        places: directories for temporary files and caches.
         environment: the user's own, for proxies the network is reached through, and where programs are.
         beside: for calls that the user lets out of another sandbox: that one, whose guard is not to mind them.
 
@@ -346,7 +342,6 @@ class Sandbox:
 
         Args:
             carrier: has at the end what was found meanwhile; None where nobody reads a result.
-            kind: of what is done.
             seen: contents that the user permitted, by absolute paths.
 
         Raises:

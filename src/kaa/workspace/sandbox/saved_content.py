@@ -86,8 +86,6 @@ def save_content(folder: str, path: str, content: bytes, mode: int) -> str:
 
     Args:
         folder: where they are; made if it is missing.
-        path: where the file was.
-        content: what it had.
         mode: its permission bits; the copy has only those of its owner.
 
     Returns:
@@ -109,11 +107,8 @@ class SavedDirectory:
 
     Args:
         folder: where copies are; made if it is missing.
-        name: of the directory.
 
     Attributes:
-        path: where the copies are.
-        files: their paths below that.
         is_told: the user was told of this place. The next file goes into another one, with all that is here.
     """
 
@@ -130,7 +125,6 @@ class SavedDirectory:
         """Keep the content of a file.
 
         Args:
-            path: of the file, below the directory.
             content: what it had; empty if that is not known.
             mode: its permission bits; the copy has only those of its owner.
 

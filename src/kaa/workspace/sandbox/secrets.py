@@ -175,7 +175,6 @@ def conceal(home: str, private: Iterable[str], chosen: Iterable[str], environmen
     """What is hidden, and the exceptions from it.
 
     Args:
-        home: the user's home directory.
         private: kaa's own directories. No exception takes them back.
         chosen: the user's additions; with a leading `!`, exceptions. One that is the pattern of a default, such as
             `!~/.*`, takes only that default back.

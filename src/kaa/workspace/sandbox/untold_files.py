@@ -28,12 +28,7 @@ class _Note(msgspec.Struct, frozen=True):
 
 
 class UntoldFiles:
-    """What this kaa moved away in a project.
-
-    Args:
-        folder: where the notes are, of all projects.
-        root: the project.
-    """
+    """What this kaa moved away in a project."""
 
     def __init__(self, folder: str, root: str) -> None:
         self._folder = folder
@@ -73,13 +68,7 @@ def _encoded(note: _Note) -> bytes:
 
 
 def take_untold(folder: str, names: Iterable[str], root: str) -> Iterator[Blocked]:
-    """Yield what was moved away in a project by a kaa that was killed, and is not back. It is not told again.
-
-    Args:
-        folder: where the notes are.
-        names: what is in it.
-        root: the project.
-    """
+    """Yield what was moved away in a project by a kaa that was killed, and is not back. It is not told again."""
     for name in names:
         if name.endswith(_ENDING):
             with suppress(OSError):

@@ -163,7 +163,6 @@ class GuardWatch:
         What it found before is asked for first, so that it does not seem to come from what begins.
 
         Args:
-            kind: of what begins.
             hands: in which it runs; the guard knows what is noted in its own.
 
         Returns:
@@ -290,7 +289,6 @@ class GuardWatch:
 
         Args:
             path: of the file, absolute.
-            content: what is written.
         """
         with contextlib.suppress(GuardLostError):
             if self._signs is None:  # it watches since it was made
@@ -382,11 +380,7 @@ class GuardWatch:
             await self._tell()
 
     async def _tell(self, known: bytes = b"") -> None:
-        """Have the guard mind what it should mind now, if it does not.
-
-        Args:
-            known: what a guard knew that died.
-        """
+        """Have the guard mind what it should mind now, if it does not."""
         if self._told == self._wanted and not self._turn.locked():
             return
         async with self._turn:
