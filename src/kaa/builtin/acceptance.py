@@ -25,7 +25,6 @@ class RanCheck(msgspec.Struct, frozen=True):
 
     Attributes:
         result: `notPermitted`: an approval or the sandbox refused what it needs; `notRun`: for another reason.
-        seconds: how long it took.
         missing: what is wrong, with its output, for the model; empty if it succeeds.
         refusal: what was not permitted, for people.
     """
@@ -62,7 +61,6 @@ def options_in(typed: str, *names: str) -> tuple[str, list[tuple[str, str]]]:
     The value of an option ends at the next one, unless it is in quotation marks: `--check "ruff format --check ."`.
 
     Args:
-        typed: behind the name of a slash command.
         names: of the options, without `--`.
     """
     marks = list(re.finditer(rf"(?:^|\s)--({'|'.join(names)})(?=\s|$)", typed))

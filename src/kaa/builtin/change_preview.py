@@ -27,10 +27,6 @@ _CONTEXT_LINES = 3
 async def change_preview(workspace: Workspace, tool: str, arguments: dict[str, Json]) -> str:
     """The change as a diff with the file's line numbers and lines around it (`kaa.builtin.diff`).
 
-    Args:
-        tool: the name of the tool.
-        arguments: as the model wrote them.
-
     Returns:
         The diff; empty if the file is new, cannot be read or is too large, or if the tool would refuse the call.
     """

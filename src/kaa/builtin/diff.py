@@ -47,7 +47,6 @@ def diff_of_changes(
     """The diff of applying changes to a text.
 
     Args:
-        text: the text before.
         changes: at least one, ordered and without overlap.
         context_lines: lines around a change that are part of the diff.
         line_characters: where longer lines are cut; None cuts none.

@@ -30,11 +30,7 @@ async def expanded(
     stands behind the text; in templates of Gemini CLI it takes the place of the mention.
 
     Args:
-        arguments: what was given along.
-        dialect: whose placeholders it has.
-        source: the file of the template, for people.
         names: of its arguments, in their order.
-        variables: values of other placeholders.
     """
     text: list[str] = []
     files: list[str] = []

@@ -36,7 +36,6 @@ class GitPatch(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """All of it."""
         return "".join(self.files)
 
 

@@ -37,11 +37,7 @@ _PROPOSE = (
 
 
 async def initialize(arguments: str, context: CommandContext) -> CommandAction:
-    """Run /init.
-
-    Args:
-        arguments: what the user wants besides.
-    """
+    """Run /init."""
     name = await _existing(context)
     aim, end = (_NEW, _SHOW) if name is None else (_IMPROVED.format(name=name), _PROPOSE)
     text = _TASK.format(aim=aim, end=end)

@@ -12,10 +12,8 @@ async def pick(
     """Let the person choose. None: nothing was chosen.
 
     Args:
-        title: the question, in one line.
         options: what there is to choose from, each with what it means; the meaning may be empty.
         usage: the command with the choice as its argument, for where nobody can be asked.
-        current: the option in force.
 
     Raises:
         CommandError: nobody can be asked; the message lists the options.

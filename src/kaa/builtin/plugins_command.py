@@ -6,11 +6,7 @@ from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply
 
 
 def plugins_extension(lines: Sequence[str]) -> Extension:
-    """The extension.
-
-    Args:
-        lines: for people, about the plugins.
-    """
+    """The extension."""
 
     def extend(api: ExtensionAPI) -> None:
         async def plugins(_arguments: str, _context: CommandContext) -> Reply:

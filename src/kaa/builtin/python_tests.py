@@ -29,7 +29,6 @@ def python_test(text: bytes, path: str, directory: str) -> str:
     """The command that runs a test in Python and those beside it.
 
     Args:
-        path: of the test, quoted for a shell.
         directory: of the test, likewise; empty for the project.
     """
     if b"unittest" in text and b"pytest" not in text:

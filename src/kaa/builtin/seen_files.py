@@ -87,10 +87,6 @@ class SeenFiles:
 
         It knows the file then if nothing but its layout is different, as after a formatter: anything else may be what
         the user saved meanwhile. Empty if nothing is different, or if that cannot be shown: then `check` tells of it.
-
-        Args:
-            path: as the model gave it.
-            context: of its call.
         """
         found = await locate(context.workspace, path)
         if found is None:
@@ -133,9 +129,7 @@ class SeenFiles:
         """Refuse once to replace content that the model has not seen, and show it.
 
         Args:
-            path: as the workspace takes it.
             info: the file as it was a moment ago.
-            new: what is to be its content.
 
         Raises:
             ToolError: has what the model did not see; it may replace this from now on.

@@ -16,7 +16,6 @@ class TruncatedText(msgspec.Struct, frozen=True):
     """What is left of some lines.
 
     Attributes:
-        lines: the lines kept.
         size: their size in UTF-8 bytes, line feeds between them included.
         cut_by: the limit that dropped lines, None if all were kept.
         partial: the only line kept is itself cut.

@@ -44,7 +44,6 @@ class CallLimits(NamedTuple):
 
     Attributes:
         only: allow rules: of the tools that they are about, it makes no other calls.
-        denied: deny rules.
         unlimited: tools that kaa's rules cannot hold to the patterns.
     """
 

@@ -41,7 +41,6 @@ def denials_in(denied: Sequence[str], is_rule: Callable[[str], bool]) -> DenyRul
     """The rules for a list of patterns.
 
     Args:
-        denied: the patterns.
         is_rule: says whether kaa can obey a deny rule.
     """
     rules: dict[str, None] = {}

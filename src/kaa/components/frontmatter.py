@@ -63,7 +63,6 @@ def document_in(text: str, read: ReadFields = fields_in) -> MarkdownFile:
     """Split a file. Without a first line of `---` all is body.
 
     Args:
-        text: the file.
         read: `fields_in`, or what knows its results.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")

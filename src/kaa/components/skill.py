@@ -55,7 +55,6 @@ class Skill(msgspec.Struct, frozen=True):
     Attributes:
         name: how it is called; letters, digits, `-`, `_`, `.` and `:`.
         description: what it is for and when to use it; one line.
-        body: the instructions.
         argument_hint: what can be given along, for people.
         argument_names: names of the arguments, in order.
         for_model: the model may use it by itself.
@@ -96,12 +95,7 @@ class Unusable(msgspec.Struct, frozen=True):
 
 
 def skill_in(document: MarkdownFile, folder: str) -> Skill | Unusable:
-    """The skill that a SKILL.md describes.
-
-    Args:
-        document: the file.
-        folder: the name of its folder.
-    """
+    """The skill that a SKILL.md describes."""
     fields = document.fields
     if document.problem and not fields:
         return Unusable(_note(document.problem))

@@ -139,7 +139,6 @@ def own_patterns(text: str, dialect: ToolDialect) -> tuple[ToolPattern, ...]:
 
     Args:
         text: such as `Bash(git *)`, `mcp__server__tool` or `read_file`.
-        dialect: whose word it is.
     """
     found = _PATTERN.fullmatch(text.strip()) if len(text) <= MAX_CHARACTERS else None
     if found is None:
@@ -164,12 +163,7 @@ def rule_names(tool: str) -> tuple[str, ...]:
 
 
 def note_whole_name(tool: str, whole: str) -> None:
-    """Note the name of a server's tool without a hash, where it had to be cut for that.
-
-    Args:
-        tool: the name with the hash.
-        whole: the other one.
-    """
+    """Note the name of a server's tool without a hash, where it had to be cut for that."""
     _whole[tool] = whole
 
 
@@ -178,7 +172,6 @@ def foreign_names(tool: str, dialect: ToolDialect) -> tuple[str, ...]:
 
     Args:
         tool: kaa's name, or that of a server's tool.
-        dialect: whose words are wanted.
     """
     return _FOREIGN[dialect].get(tool, (tool,))
 

@@ -30,13 +30,6 @@ _HALTED = "A hook has stopped the agent: {}. Call no more tools, and tell the us
 
 
 class CallHooks:
-    """Runs them.
-
-    Args:
-        hooks: all of the conversation.
-        handlers: run them.
-    """
-
     def __init__(self, hooks: Sequence[HookDefinition], handlers: Handlers) -> None:
         self._hooks = hooks
         self._handlers = handlers

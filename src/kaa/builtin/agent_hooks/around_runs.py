@@ -35,20 +35,12 @@ _END_SECONDS = 4.0
 
 
 class RunHooks:
-    """Runs them.
-
-    Args:
-        hooks: all of the conversation.
-        handlers: run them.
-    """
-
     def __init__(self, hooks: Sequence[HookDefinition], handlers: Handlers) -> None:
         self._hooks = hooks
         self._handlers = handlers
         self._notifying: set[asyncio.Task[HookOutcome]] = set()
 
     async def start(self, start: SessionStart, context: ConversationContext) -> None:
-        """SessionStart."""
         state = _state(context)
         context.state(AgentEnds, AgentEnds).objection = self.agent_stop
         state.session_id, state.path = start.session_id, start.path or ""
@@ -57,7 +49,6 @@ class RunHooks:
         state.contexts += outcome.contexts
 
     async def end(self, end: SessionEnd, context: ConversationContext) -> None:
-        """SessionEnd."""
         reason = REASONS.get(end.reason, "other")
         await self._run("SessionEnd", context, {"reason": reason}, reason, longest=_END_SECONDS)
         await self._handlers.close()
@@ -85,7 +76,6 @@ class RunHooks:
         return Block(f"A hook has stopped the agent: {halted}") if halted else None
 
     async def stop(self, reply: AssistantMessage, context: ConversationContext) -> Continue | None:
-        """Stop."""
         state = _state(context)
         if state.halted:
             return None
@@ -108,10 +98,7 @@ class RunHooks:
         """SubagentStop. Returns why an agent may not end yet; empty if it may.
 
         Args:
-            agent: its id.
-            kind: the name of its definition.
             text: its last message.
-            context: of the conversation.
         """
         given = {"agent_id": agent, "agent_type": kind, "last_assistant_message": text, "stop_hook_active": False}
         outcome = await self._run("SubagentStop", context, given, kind)

@@ -22,7 +22,6 @@ class CallHook(NamedTuple):
     """A hook that is for a call.
 
     Attributes:
-        hook: the hook.
         call: the call in the words of its dialect.
         edit: which of several edits it is about.
         decides_only: its new input is ignored.
@@ -38,7 +37,6 @@ class NamedCall(NamedTuple):
     """The arguments of a call by the name of the file that the tool will use.
 
     Attributes:
-        arguments: under kaa's names.
         real: the same with the real path, where a link leads to another one.
     """
 
@@ -57,9 +55,7 @@ async def named(name: str, arguments: dict[str, Json], workspace: Workspace) -> 
     """Find the file that a tool will use: a guard must not see `@notes` where `notes` is written.
 
     Args:
-        name: of the tool.
         arguments: from `normalized`.
-        workspace: where it works.
     """
     path = arguments.get("path")
     if name not in (*_WITH_PATH, "edit") or not isinstance(path, str):
@@ -80,11 +76,7 @@ def hooks_for(
     """The hooks of an event that are for a call.
 
     Args:
-        hooks: all.
-        event: what happens to the call.
-        name: of the tool.
         arguments: from `normalized`.
-        root: the project's directory.
     """
     if name == PATCH_TOOL:  # its parts are calls of `edit`, `write` and `bash`
         return

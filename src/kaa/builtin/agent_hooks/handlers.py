@@ -67,9 +67,7 @@ class Handlers:
     """Runs hooks.
 
     Args:
-        users_rights: for the user's own hooks.
         models: the user's, by what they are for.
-        kept_by_plugin: for hooks of plugins.
         show_scripts: for the user's own hooks in the sandbox.
     """
 
@@ -95,8 +93,6 @@ class Handlers:
         """Run hooks at the same time, identical ones once. Returns what each that was waited for wants, by its place.
 
         Args:
-            hooks: with the input of each.
-            context: of the conversation.
             longest: the most seconds for each; None for its own limit.
         """
         jobs: dict[tuple[object, ...], tuple[int, HookDefinition, str]] = {}

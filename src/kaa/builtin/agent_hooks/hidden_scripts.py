@@ -30,12 +30,7 @@ _MOST_FILES = 32
 
 
 def names_own_scripts(hook: HookDefinition, root: str) -> bool:
-    """Whether a hook names scripts in the home, outside of projects, which its sandbox shows if it is the user's.
-
-    Args:
-        hook: one that runs in the sandbox.
-        root: the directory of the project.
-    """
+    """Whether a hook names scripts in the home, outside of projects, which its sandbox shows if it is the user's."""
     home = os.path.expanduser("~")
     return any(
         is_below(path, (home,)) and os.path.isfile(path) and _is_code(os.path.realpath(path)) and is_outside(path, root)
@@ -52,7 +47,6 @@ async def with_scripts(
 
     Args:
         hook: one of the user's that runs in the sandbox.
-        workspace: the sandbox.
         show: gives a workspace in which files can be read besides.
     """
     real = {word: path for word in _words(hook) if (path := _may_be_shown(expanded(word), hook, workspace.root))}

@@ -20,10 +20,8 @@ class HookState(msgspec.Struct):
     """What is kept of a conversation for its hooks.
 
     Attributes:
-        session_id: of the session.
         path: its file, in kaa's format; empty if there is none.
         prompt: what the user said last.
-        turn: counts the user's messages.
         contexts: texts for the model that wait for the next message.
         call_contexts: those that wait for the result of a call, by its id.
         stops: how often hooks kept the agent from its end, since the user's last message.

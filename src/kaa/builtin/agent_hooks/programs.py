@@ -70,13 +70,7 @@ _LED_BY_PROJECT = LazyPattern(
 
 
 def is_harmless(words: Sequence[str], root: str, depth: int = 0) -> bool:
-    """Whether a simple command executes only programs that commands of the model cannot write.
-
-    Args:
-        words: the program and its arguments.
-        root: the directory of the project.
-        depth: how many scripts have led to it.
-    """
+    """Whether a simple command executes only programs that commands of the model cannot write."""
     program, *arguments = words
     if _ASSIGNMENT.match(program) or ("/" in program and not is_outside(program, root)):
         return False
@@ -117,12 +111,7 @@ def _is_harmless_as(name: str, program: str, arguments: Sequence[str], root: str
 
 
 def obeys_only_own(name: str, root: str) -> bool:
-    """Whether commands of the model cannot write the settings that a program obeys, also where nothing is yet.
-
-    Args:
-        name: of the program.
-        root: the directory of the project.
-    """
+    """Whether commands of the model cannot write the settings that a program obeys, also where nothing is yet."""
     return all(is_outside(path, root) and not has_other_name(path) for path in obeyed(name, os.environ))
 
 
@@ -173,11 +162,6 @@ def _is_harmless_file(path: str, interpreter: str, root: str, depth: int) -> boo
 
 def python_without_packages(program: str, root: str, environ: Mapping[str, str]) -> list[str]:
     """Return the words that start a Python of this path, or a script whose first line has one, without packages.
-
-    Args:
-        program: as a hook names it.
-        root: the directory of the project.
-        environ: the variables that the hook gets.
 
     Returns:
         Nothing for other programs, and for names: those are found by PATH.

@@ -52,9 +52,7 @@ def is_harmless_python(text: str, path: str, root: str) -> bool:
     """Whether a program starts no other one, and uses only files that commands of the model cannot write.
 
     Args:
-        text: of the program.
         path: its file, or empty.
-        root: the directory of the project.
     """
     try:
         tree = ast.parse(text)
@@ -64,11 +62,7 @@ def is_harmless_python(text: str, path: str, root: str) -> bool:
 
 
 def needs_no_packages(text: str) -> bool:
-    """Whether a program imports only the standard library, and loads no modules in other ways.
-
-    Args:
-        text: of the program.
-    """
+    """Whether a program imports only the standard library, and loads no modules in other ways."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):

@@ -30,12 +30,7 @@ _STREAM = re.compile(r"[0-9-]")
 
 
 def runs_sandboxed(hook: HookDefinition, root: str) -> bool:
-    """Whether the command of a hook runs in the sandbox.
-
-    Args:
-        hook: has the command.
-        root: the directory of the project.
-    """
+    """Whether the command of a hook runs in the sandbox."""
     if hook.of_project:
         return True
     if hook.sandboxed is not None:
@@ -51,8 +46,6 @@ def without_packages(hook: HookDefinition, root: str, environ: Mapping[str, str]
 
     Args:
         hook: a command that kaa has read, so that it needs no more.
-        root: the directory of the project.
-        environ: the variables that the hook gets.
 
     Returns:
         The hook, and its PATH.
@@ -78,10 +71,6 @@ def without_packages_inside(hook: HookDefinition, root: str) -> HookDefinition:
     """Have a hook in the sandbox start the Python of its scripts with the standard library only, where that suffices.
 
     Else a module in a project, to which an editable install leads, could end it before it has decided.
-
-    Args:
-        hook: a command of the user's.
-        root: the directory of the project.
     """
     from kaa.builtin.agent_hooks.scripts import start_without_packages  # lazy: few users have such hooks
 
@@ -100,12 +89,7 @@ def without_packages_inside(hook: HookDefinition, root: str) -> HookDefinition:
 
 
 def needs_safe_path(hook: HookDefinition, root: str) -> bool:
-    """Whether Python must not look for modules where a hook starts, which is also the place beside its scripts.
-
-    Args:
-        hook: has the command.
-        root: the directory of the project.
-    """
+    """Whether Python must not look for modules where a hook starts, which is also the place beside its scripts."""
     if not runs_sandboxed(hook, root) and hook.sandboxed is None:
         return True  # kaa has read all of it: it loads nothing but the standard library
     from kaa.builtin.agent_hooks.scripts import starts_python_here  # lazy: few users have such hooks

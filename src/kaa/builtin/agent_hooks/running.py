@@ -50,10 +50,8 @@ async def run_command(
     """Run a command to its end.
 
     Args:
-        hook: has the command.
         given: its stdin, at most `MAX_INPUT`.
         workspace: where it runs, with the rights that this has.
-        variables: added to its environment.
         seconds: the limit; what runs longer is ended.
     """
     if not isinstance(workspace, FedCommands):

@@ -53,8 +53,6 @@ def is_harmless_script(path: str, interpreter: str, root: str, depth: int = 0) -
     Args:
         path: absolute, or one in the home.
         interpreter: the program that executes it; empty for the one that it names.
-        root: the directory of the project.
-        depth: how many scripts have led to it.
     """
     if depth > _MOST_DEPTH:
         return False
@@ -92,12 +90,7 @@ def _is_harmless_now(
 
 
 def first_line(path: str, root: str) -> list[str]:
-    """The program that the first line of a script names by a path, with its options; nothing for another file.
-
-    Args:
-        path: of the script.
-        root: the directory of the project.
-    """
+    """The program that the first line of a script names by a path, with its options; nothing for another file."""
     named = _INTERPRETER.match(_text(os.path.join(root, path)))
     if named is None or named["env"]:
         return []
@@ -128,8 +121,6 @@ def starts_python_here(line: str, root: str, *, modules: bool) -> bool:
     """Whether a line of a hook, or a script that it names, has Python look for modules where it starts.
 
     Args:
-        line: of the hook.
-        root: the directory of the project.
         modules: whether those that are started by `-m` are meant as well.
     """
     paths = (word for word in _BETWEEN_WORDS.split(_OF_PROJECT.sub(root, line)) if "/" in word)
@@ -139,10 +130,6 @@ def starts_python_here(line: str, root: str, *, modules: bool) -> bool:
 
 def start_without_packages(words: Sequence[str], root: str) -> tuple[int, list[str]]:
     """Words by which a command starts the Python of its script with the standard library only, and before which word.
-
-    Args:
-        words: the program and its arguments.
-        root: the directory of the project.
 
     Returns:
         No words if it starts no script in Python, or one that may need packages.

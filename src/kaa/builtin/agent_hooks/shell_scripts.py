@@ -76,13 +76,7 @@ _MOST_NODES = 20_000
 
 
 def is_harmless_shell(text: str, root: str, depth: int) -> bool:
-    """Whether a script executes and uses only what commands of the model cannot write.
-
-    Args:
-        text: of the script.
-        root: the directory of the project.
-        depth: how many scripts have led to it.
-    """
+    """Whether a script executes and uses only what commands of the model cannot write."""
     return depth <= 4 and not _CONTROL.search(text) and _Script(text.encode(), root, depth).is_harmless()
 
 

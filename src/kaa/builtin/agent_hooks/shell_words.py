@@ -44,11 +44,7 @@ class Word(NamedTuple):
 
 
 class ShellScript:
-    """A script, taken apart.
-
-    Args:
-        source: of the script.
-    """
+    """A script, taken apart."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -219,7 +215,6 @@ class ShellScript:
         return is_read is not None and self._has_stdin(value)
 
     def _has_stdin(self, node: "Node") -> bool:
-        """Whether a node has the stdin of the script."""
         if any(one.type in ("command", "redirected_statement") and self._moves_stdin(one) for one in self.nodes):
             return False
         holder = node.parent

@@ -113,7 +113,6 @@ def job_of(
 
     Args:
         name: of the definition; or the id of an agent that ended, which goes on.
-        task: for the agent.
         definitions: of the user and the project, by name.
         isolated: whether it is to work in a worktree, whatever its definition says.
         skills: those that the model may use, by name.

@@ -33,9 +33,6 @@ class _Trying(msgspec.Struct):
 async def try_command(arguments: str, context: CommandContext) -> Reply:
     """Run /try.
 
-    Args:
-        arguments: how many agents, the task, and options.
-
     Raises:
         CommandError: nothing can be attempted, nothing came of it, or it was stopped; the message says why.
     """

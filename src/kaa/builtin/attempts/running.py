@@ -46,7 +46,6 @@ class AttemptResult(msgspec.Struct, rename="camel", frozen=True):
         worktree: what has its changes; empty if it changed nothing.
         model: as the user named it; empty for that of the conversation.
         passed: how many checks succeeded; None if none was run.
-        used: by the agent.
         seconds: how long it took, with its checks.
         message: its last message, or why it failed.
         missing: what checks said that did not succeed.

@@ -14,8 +14,6 @@ class Wanted(msgspec.Struct, frozen=True):
     """What is to be attempted.
 
     Attributes:
-        task: for each agent.
-        count: how many agents.
         checks: commands that show whether a result is good.
         models: of the attempts, in turns, as `--model` takes them; empty for that of the conversation.
         takes_best: the best result is merged without a question.

@@ -14,7 +14,6 @@ class Reporter(msgspec.Struct, frozen=True):
     """A program that reports failures.
 
     Attributes:
-        name: for the model.
         words: of its command, as a pattern.
         says: a line that only this program writes, whatever the outcome.
         begins: the first line of a failure.

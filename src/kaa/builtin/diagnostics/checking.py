@@ -36,7 +36,6 @@ class _Begun(NamedTuple):
     """A call that is about to change files.
 
     Attributes:
-        files: what was in them.
         lints: whether the project uses ruff; None if they are none for it.
     """
 
@@ -111,7 +110,6 @@ class Checks:
         Args:
             caller: as for `before`.
             is_full: as for `before`.
-            seconds: how long the result waits for them.
         """
         before = self._before.pop((caller, call.id), None)
         made = None

@@ -130,7 +130,6 @@ class ProjectServer:
 
         Args:
             path: absolute.
-            name: for people.
             before: what was in the file; None if it did not exist.
 
         Raises:

@@ -37,10 +37,7 @@ def new_problems(
     """Those of a file that were not there before, whatever line they are in now.
 
     Args:
-        before: the errors before the edit.
-        after: the errors now.
         text_before: the file before, to tell equal errors apart; empty if it is not known.
-        text_after: the file now.
     """
     lines_before, lines_after = text_before.split("\n"), text_after.split("\n")
     known = Counter(_in_line(one, lines_before) for one in before)

@@ -45,7 +45,6 @@ def expect_syntax_problems(path: str, before: tuple[str, bytes] | None, workspac
     """A call is about to change a file: have what it writes parsed meanwhile.
 
     Args:
-        path: the file, as the call names it.
         before: its absolute path and what is in it; None for a new one.
     """
     named, content = before or (path, None)

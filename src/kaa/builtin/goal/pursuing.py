@@ -82,7 +82,6 @@ async def check(reply: AssistantMessage, context: ConversationContext) -> Contin
 
     Args:
         reply: its last one.
-        context: the conversation, which has a goal.
     """
     goal = context.state(Pursued, Pursued).goal
     if goal is None or goal not in _all_kept(context):

@@ -23,8 +23,6 @@ class SeenCall(NamedTuple):
     """A call that was made.
 
     Attributes:
-        title: for people.
-        call: a digest of it.
         result: a digest of its result.
         effect: `changes`: calls before it can have other results now; `waits`: it is repeated until something happens.
         is_patient: what it looks at may change by itself, so that more repetitions are usual.

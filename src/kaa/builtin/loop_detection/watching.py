@@ -55,7 +55,6 @@ class CallWatch:
         self._open: OrderedDict[str, ToolExecutionStart] = OrderedDict()  # calls that no hook has seen the result of
 
     def begin(self, event: ToolExecutionStart) -> None:
-        """A call begins."""
         if not _is_watched(event.agent or ""):
             return
         self._open[event.tool_call_id] = event
@@ -86,11 +85,7 @@ class CallWatch:
         self._callers.pop(caller, None)
 
     async def escalate(self, context: ConversationContext) -> GiveUp | None:
-        """Before a request: tell the user of a loop that goes on, and end the run if that does not help.
-
-        Args:
-            context: of the one that makes the request.
-        """
+        """Before a request: tell the user of a loop that goes on, and end the run if that does not help."""
         caller = self._callers.get(context.caller)
         if caller is None:
             return None

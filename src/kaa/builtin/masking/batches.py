@@ -49,7 +49,6 @@ class OldResult(msgspec.Struct, frozen=True):
     """A result that may be left out.
 
     Attributes:
-        place: among the messages.
         saved: about how many tokens less there are without it.
         carried: in how many requests it was sent although it was old.
     """
@@ -88,7 +87,6 @@ def old_results(
     """The results that are old, the oldest first.
 
     Args:
-        lasting: tools whose results stay.
         turns: the results of so many replies, the newest ones, are not old.
         sizes: of the messages, if they were looked at before.
     """

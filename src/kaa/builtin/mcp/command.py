@@ -28,7 +28,6 @@ class McpCommand:
         }
 
     def register(self, api: ExtensionAPI) -> None:
-        """Register it."""
         api.register_command(
             "mcp",
             "Show MCP servers; connect or log in to one, show its log or what it changed",

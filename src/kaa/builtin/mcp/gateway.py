@@ -47,7 +47,6 @@ class Gateway:
         self._renew = renew
 
     def tool(self) -> TypedTool[GatewayArguments, ToolContext]:
-        """The tool."""
         return TypedTool(GATEWAY, _DESCRIPTION, GatewayArguments, self._run)
 
     async def _run(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:

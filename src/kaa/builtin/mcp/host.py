@@ -109,7 +109,6 @@ class ServerSession:
         return await self._repeating(lambda client: client.prompt(name, arguments, questions=questions))
 
     async def read(self, uri: str, *, questions: "ServerQuestions | None" = None) -> "tuple[ResourcePart, ...]":
-        """Read a resource."""
         return await self._repeating(lambda client: client.read(uri, questions=questions))
 
     async def complete(

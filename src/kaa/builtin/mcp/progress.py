@@ -14,7 +14,6 @@ class ProgressLines:
     """Shows progress as lines such as `12/40 indexing`, at most four a second, and the last one always.
 
     Args:
-        update: shows more output.
         clock: seconds.
     """
 

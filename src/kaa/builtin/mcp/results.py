@@ -31,7 +31,6 @@ async def tool_result(
     """The result of a call. `details` is the structured content, if it is not too large.
 
     Args:
-        workspace: keeps what models cannot read.
         promised: the schema of its structured content, if there is one; what does not match it is told, and kept.
     """
     structured = None if result.structured is None else msgspec.json.encode(result.structured)

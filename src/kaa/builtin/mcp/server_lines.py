@@ -55,7 +55,6 @@ class ServerLines:
         return any(view.manifest is None and view.state != "disabled" for view in self._host.servers())
 
     async def forget(self, _end: SessionEnd, context: ConversationContext) -> None:
-        """A conversation ends."""
         self._lines.pop(context.conversation_id, None)
         self._unlisted.pop(context.conversation_id, None)
 

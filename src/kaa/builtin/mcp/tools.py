@@ -19,9 +19,7 @@ class McpTool:
     """A tool of a server.
 
     Attributes:
-        server: its name.
         info: the tool as the server lists it.
-        schema: see `kaa.core.tool.Tool`.
     """
 
     sequential = False

@@ -23,7 +23,6 @@ async def objection_to(call: ToolCall, context: ConversationContext) -> Block | 
 
     Args:
         call: of any tool; it is about those that say which files they change.
-        context: the conversation, which executes a plan.
     """
     kept = last_plan(context)
     number = None if kept is None or kept.phase != "executing" else parse(kept.text).next

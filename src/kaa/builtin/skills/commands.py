@@ -37,7 +37,6 @@ def in_run(submit: Submit, model: str, effort: str, models: "Mapping[ModelRole, 
     """A message for a run that the model and with the effort that a file names answers.
 
     Args:
-        submit: the message.
         model: as the file names it; empty for that of the conversation.
         models: the user's, by what they are for.
     """

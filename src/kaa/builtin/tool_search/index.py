@@ -26,7 +26,6 @@ def find(query: str, tools: Sequence[ToolSchema], most: int) -> list[ToolSchema]
 
     Args:
         tools: where to look; of equals the first wins.
-        most: how many to return.
     """
     words = _words(query)
     documents = [_document(tool) for tool in tools]

@@ -37,14 +37,11 @@ class AgentDefinition(msgspec.Struct, frozen=True):
     Attributes:
         name: how it is called; letters, digits, `-`, `_`, `.` and `:`.
         description: what it is for; one line.
-        prompt: its instructions.
-        dialect: whose file defines it.
         tools: kaa's names, and `mcp__SERVER__*` for those of a server; None: all tools.
         excluded_tools: those that it shall not have, in the same form.
         only: for tools with entries here, the calls that it is limited to. What cannot judge calls leaves the tool out.
         denied: calls that it shall not make. What cannot judge calls leaves the tool out.
         agents: the definitions whose agents it may start; None: all, if it has the tool `agent`.
-        model: which model it wants.
         thinking: which thinking level it wants; None: that of the conversation.
         permission: what it may do; None: as the conversation, but without asking the user.
         background: it does not keep the conversation waiting.

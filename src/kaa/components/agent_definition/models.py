@@ -48,7 +48,6 @@ def queries_for(choice: AgentModel, models: Mapping[ModelRole, str]) -> list[str
     """What is to answer, as `--model` takes it: the first that there is; none for the model in force.
 
     Args:
-        choice: what a file wants.
         models: the user's, by what they are for.
     """
     return [one for one in (choice.reference, models.get(choice.role, "")) if one]

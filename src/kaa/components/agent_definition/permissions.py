@@ -49,7 +49,6 @@ def permission_in(
 
     Args:
         fields: by the names that kaa's reader gives them.
-        names: what the file calls these.
         asks: a rule for a tool wants the user to be asked.
     """
     notes: list[str] = []

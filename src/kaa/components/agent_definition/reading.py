@@ -41,9 +41,7 @@ def agent_in(name: str, data: bytes, dialect: ToolDialect, read: ReadFields = fi
 
     Args:
         name: its path below the folder of definitions, with `/`, without the suffix.
-        data: the file.
         dialect: whose it is. Codex's are TOML, all others Markdown.
-        read: reads the fields of Markdown files.
     """
     if len(data) > MAX_BYTES:
         return Unusable(f"it has more than {MAX_BYTES // 1024} KiB")
@@ -145,7 +143,6 @@ class _Notes:
         self._notes.update(dict.fromkeys(notes))
 
     def all(self) -> tuple[str, ...]:
-        """The notes."""
         kept = list(self._notes)[:_MOST_NOTES]
         left = len(self._notes) - len(kept)
         return (*kept, f"{left} more remarks are left out") if left else tuple(kept)

@@ -47,7 +47,6 @@ def listed_tools(allowed: Sequence[str] | None, disallowed: Sequence[str], diale
     Args:
         allowed: names or patterns; None: all tools.
         disallowed: likewise.
-        dialect: whose names they are.
     """
     unknown: list[str] = []
     wanted = _patterns(allowed or (), dialect, unknown)

@@ -36,9 +36,7 @@ class HookDefinition(msgspec.Struct, frozen=True):
     """A handler of an event.
 
     Attributes:
-        event: when it runs.
         named_event: what the dialect calls the event.
-        dialect: whose semantics it has.
         source: the file that defines it.
         of_project: whether the project, or a plugin, brought that file; otherwise it is the user's.
         matcher: which calls, sources or triggers it is for; see `kaa.components.hooks.matching`.

@@ -22,8 +22,6 @@ def scoped_hooks(text: str, scope: str, source: str, *, of_project: bool, plugin
 
     Args:
         text: of `hooks_text`.
-        scope: see `HookDefinition.scope`.
-        source: the file, for people.
         of_project: whether the project or a plugin brought it.
         plugin: its name, if one did.
     """

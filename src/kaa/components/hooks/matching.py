@@ -66,8 +66,6 @@ def fulfils(condition: str, names: Sequence[str], given: dict[str, object]) -> b
 
     Args:
         condition: the rule; empty if there is none.
-        names: of the tool.
-        given: its input, with Claude's names.
     """
     rule = _RULE.fullmatch(condition.strip())
     if rule is None:

@@ -46,8 +46,6 @@ class Ended(msgspec.Struct, frozen=True):
 
     Attributes:
         exit_code: None if it has none: it could not be run, took too long, or printed too much.
-        output: of stdout.
-        errors: of stderr.
         problem: why there is no exit code, or what led to it where more is known than the command says, as the rest of
             a sentence.
         undecided: its decision is unknown, because kaa could not start it or read all of its answer.
@@ -70,13 +68,10 @@ class HookOutcome(msgspec.Struct, frozen=True):
 
     Attributes:
         decision: about what the event announces; after a tool, `deny` is an objection that the model gets.
-        reason: of the decision.
         updated_input: what the tool gets instead; None leaves it.
         merges: that is added to the input, instead of replacing it (Gemini).
-        contexts: texts for the model.
         replacement: of the result; None leaves it.
         halts: the agent is to stop, whatever the decision is (`continue: false`).
-        messages: for the user.
         problems: why a hook failed, likewise.
     """
 

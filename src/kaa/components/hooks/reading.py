@@ -53,8 +53,6 @@ def hooks_in(part: object, dialect: HookDialect, source: str, *, of_project: boo
 
     Args:
         part: its `hooks`, as JSON or TOML gave it.
-        source: the file, for people.
-        of_project: whether the project brought it.
     """
     reader = _Reader(dialect, source, of_project)
     hooks: list[HookDefinition] = []

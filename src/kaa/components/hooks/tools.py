@@ -17,8 +17,6 @@ class ForeignCall(msgspec.Struct, frozen=True):
     """A call as a dialect sees it.
 
     Attributes:
-        name: of the tool.
-        input: of the call.
         aliases: other names that matchers may have for the tool.
     """
 
@@ -60,14 +58,7 @@ _PATHS = frozenset({"file_path", "path", "dir_path"})
 
 
 def foreign_calls(name: str, arguments: Arguments, dialect: HookDialect, root: str) -> tuple[ForeignCall, ...]:
-    """A call of kaa's as a dialect sees it: one, but for several edits one each.
-
-    Args:
-        name: of kaa's tool.
-        arguments: under kaa's names.
-        dialect: whose words are wanted.
-        root: the project's directory.
-    """
+    """A call of kaa's as a dialect sees it: one, but for several edits one each."""
     if dialect == "codex" and name in ("edit", "write"):
         return (ForeignCall("apply_patch", {"command": _patch(name, arguments)}, ("Edit", "Write")),)
     if name == "edit":
@@ -96,11 +87,7 @@ def own_arguments(
     """The arguments of kaa's tool with a new input that a hook gave; None if kaa's tool cannot do that.
 
     Args:
-        name: of kaa's tool.
         update: the whole new input, in the words of the dialect.
-        dialect: whose words these are.
-        root: the project's directory.
-        index: which of several edits it is about.
     """
     if name in ("edit", "write") and _WHOLE_FILE & arguments.keys():
         # A file that is deleted or moved as it is: hooks can refuse that, and change nothing of it.
@@ -129,15 +116,7 @@ def own_arguments(
 
 
 def response_of(name: str, arguments: Arguments, text: str, dialect: HookDialect, root: str, *, is_error: bool) -> Any:
-    """The result of a tool with the fields that scripts read.
-
-    Args:
-        name: of kaa's tool.
-        arguments: it got.
-        dialect: whose fields are wanted.
-        root: the project's directory.
-        is_error: whether it failed.
-    """
+    """The result of a tool with the fields that scripts read."""
     if dialect == "gemini":
         return {"llmContent": text, "returnDisplay": text, **({"error": {"message": text}} if is_error else {})}
     if dialect == "codex":

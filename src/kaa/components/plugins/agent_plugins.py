@@ -38,9 +38,6 @@ class InvalidPluginError(ValueError):
 def agent_plugin(folder: Collector, fields: Mapping[str, Json]) -> Plugin:
     """A plugin by the specification.
 
-    Args:
-        fields: of its plugin.json.
-
     Raises:
         InvalidPluginError: a field of the manifest breaks the specification.
     """

@@ -65,7 +65,6 @@ def claude_plugin(
     """A plugin with the components that its manifest names and those in the usual folders.
 
     Args:
-        name: what it is called.
         manifest: path of its manifest; empty without one.
         dialect: Codex knows neither commands nor agents nor language servers in plugins.
         chooses: only the skills that the manifest names count, if it names some: several plugins share a folder.

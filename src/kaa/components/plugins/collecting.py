@@ -67,7 +67,6 @@ class Collector:
         Args:
             folders: or a SKILL.md itself; empty for the root.
             root_name: the name of a skill in the root.
-            is_deep: folders within those count too.
         """
         found: list[str] = []
         for folder in folders:
@@ -87,7 +86,6 @@ class Collector:
         Args:
             folders: or files; empty for the root.
             suffix: such as `.md`.
-            is_deep: folders within those count too.
         """
         found: list[tuple[str, str]] = []
         for folder in folders:

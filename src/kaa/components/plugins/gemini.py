@@ -22,12 +22,7 @@ _UNUSED = {
 
 
 def gemini_plugin(folder: Collector, name: str, fields: Mapping[str, Json]) -> Plugin:
-    """An extension as a plugin.
-
-    Args:
-        name: what it is called.
-        fields: of its manifest.
-    """
+    """An extension as a plugin."""
     for field in fields:
         if reason := _UNUSED.get(field):
             folder.note(f"`{field}` is not used: {reason}")

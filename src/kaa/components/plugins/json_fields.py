@@ -43,7 +43,6 @@ def quoted(value: object) -> str:
 
 
 def texts_of(value: object) -> list[str]:
-    """A text, or the texts in a list."""
     found = value if isinstance(value, list) else [value]
     return [one for one in found if isinstance(one, str)]
 

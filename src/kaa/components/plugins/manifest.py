@@ -71,16 +71,12 @@ class Plugin(msgspec.Struct, frozen=True):
 
     Attributes:
         name: letters, digits, `.`, `_` and `-`, at most 64.
-        dialect: whose format it has.
         manifest: path of the file that describes it; empty without one.
         author: name, and mail or web address in angle brackets.
         skills: their SKILL.md, or other Markdown files (pi).
         commands: Markdown files, TOML with Gemini; prompts of pi.
-        agents: Markdown files.
         hooks: as they are written, to be read by the dialect.
         mcp_servers: their entries as they are written, by name, with placeholders.
-        lsp_servers: with placeholders.
-        themes: JSON files.
         context_files: instructions for every conversation.
         options: what the user is to configure.
         dependencies: other plugins that it needs.

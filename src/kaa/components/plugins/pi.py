@@ -22,12 +22,7 @@ def is_pi(fields: Mapping[str, Json]) -> bool:
 
 
 def pi_plugin(folder: Collector, name: str, fields: Mapping[str, Json]) -> Plugin:
-    """A package as a plugin; folders with the usual names count if the package does not name its own.
-
-    Args:
-        name: what it is called.
-        fields: of its package.json.
-    """
+    """A package as a plugin; folders with the usual names count if the package does not name its own."""
     named = mapping_of(fields.get("pi"))
     usual = not any(kind in named for kind in _KINDS)
     chosen = {kind: [kind] if usual else _chosen(folder, named, kind) for kind in _KINDS}

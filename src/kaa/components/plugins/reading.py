@@ -31,7 +31,6 @@ def plugin_in(listing: Listing, name: str, entry: MarketplaceEntry | None = None
     Of several manifests, the first counts of: Claude Code, Codex, Gemini CLI, Agent Plugins, pi.
 
     Args:
-        listing: the folder.
         name: what it is called if neither entry nor manifest say so; that of the folder.
         entry: of the marketplace that has the plugin; its name counts.
     """

@@ -35,7 +35,6 @@ class PluginFolders(msgspec.Struct, frozen=True):
     """Where a plugin is and works; absolute paths.
 
     Attributes:
-        root: its files.
         data: what it keeps; outlives updates.
         project: the root of the project.
     """
@@ -58,8 +57,6 @@ def values_for(
     """What placeholders mean, by name. Not for command lines of a shell, which get `environment_for` instead.
 
     Args:
-        folders: where it is.
-        options: what the user can give to it.
         given: what the user gave, by name; defaults stand for what is not there.
     """
     values = dict.fromkeys(_ROOT[dialect], folders.root) | dict.fromkeys(_DATA[dialect], folders.data)

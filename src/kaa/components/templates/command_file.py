@@ -67,7 +67,6 @@ class CommandFile(msgspec.Struct, frozen=True):
         name: how it is called, with `:` between folders.
         description: what it is for; one short line.
         body: the template; `expansion.expand` puts arguments into it.
-        dialect: of the template.
         argument_hint: what can be given along, for people.
         argument_names: names of the arguments, in order.
         model: which model is to answer, as the file names it; empty: that of the conversation.
@@ -97,9 +96,7 @@ def command_file(name: str, data: bytes, dialect: Dialect, read: ReadFields = fi
 
     Args:
         name: its path below the folder of commands, with `/`, without the suffix.
-        data: the file.
         dialect: whose it is. Gemini CLI's are TOML, all others Markdown.
-        read: reads the fields of Markdown files.
     """
     called = name.replace("/", ":")
     if dialect == "gemini":

@@ -27,9 +27,7 @@ def expand(
     arguments with special characters are refused, and a text says which command is therefore missing.
 
     Args:
-        body: the template.
         arguments: all that was given, as it was typed. NUL characters are left out of commands.
-        dialect: of the template.
         names: of its arguments, in order (Claude Code).
         variables: values for `${NAME}`, by names that begin with `CLAUDE_` (Claude Code).
 
@@ -163,7 +161,6 @@ class ShellCommand:
 
     @property
     def text(self) -> str:
-        """The command."""
         return "".join(self._parts)
 
     def add(self, text: str) -> None:
