@@ -87,6 +87,11 @@ def test_ways_out_are_dropped_in_a_sandbox_and_kept_outside(name: str) -> None:
     assert command_environment({name: "x"}, confined=False)[name] == "x"
 
 
+@pytest.mark.parametrize("name", ["CDPATH", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE"])
+def test_bash_reads_commands_as_they_are_judged(name: str) -> None:
+    assert name not in command_environment({name: "x"}, confined=False)
+
+
 def test_collecting_garbage_forgets_no_worktree_that_commands_do_not_see(tmp_path: Path) -> None:
     repository, worktree = tmp_path / "repository", tmp_path / "elsewhere"
     for words in (

@@ -42,6 +42,8 @@ _WAYS_OUT_BEGIN = (
     *("PULSE_", "AT_SPI_"),
 )
 _PROXY = "_PROXY"
+# With them bash reads a command otherwise than the judgement of it: `cd x` goes elsewhere, patterns match other files.
+_OF_BASH = frozenset({"BASHOPTS", "CDPATH", "GLOBIGNORE", "SHELLOPTS"})
 _GIT_SETTINGS = (
     ("rerere.enabled", "false"),  # what it notes of resolved conflicts may not be written
     ("gc.worktreePruneExpire", "never"),  # to commands, worktrees elsewhere seem to be gone
@@ -54,7 +56,7 @@ def command_environment(environment: Mapping[str, str], *, confined: bool) -> di
     Args:
         confined: the commands run in a sandbox, where ways out of it lead nowhere.
     """
-    kept = {name: value for name, value in environment.items() if not is_secret(name)}
+    kept = {name: value for name, value in environment.items() if name not in _OF_BASH and not is_secret(name)}
     if confined:
         kept = {name: value for name, value in kept.items() if not _leads_out(name)}
         kept |= _for_git(kept)

@@ -964,6 +964,10 @@ class TestBefore:
             "git -C a -C a reset --hard",
             "git bisect run git -C x reset --hard",
             "CDPATH=x; cd . && git reset --hard",
+            "CDPATH=x cd . && git reset --hard",
+            "read CDPATH < x; cd . && git reset --hard",
+            "GIT_DIR=x/.git git reset --hard",
+            "env GIT_WORK_TREE=x git checkout .",
         )
         stage = Stage(*[AllowOnce()] * len(commands), policy="auto", changed=())
 

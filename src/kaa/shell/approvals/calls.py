@@ -2,7 +2,9 @@
 
 import os
 import posixpath
+import re
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 
@@ -22,6 +24,10 @@ from kaa.workspace.permitted import Target
 
 # Words that send git, or what follows in the same command, to another directory.
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd", "popd"})
+# Variables that do the same, however they are set.
+_LEADING_ELSEWHERE = re.compile(
+    "CDPATH|GIT_(?:DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES)"
+)
 # How the reason for a file that cannot be written ends in read-only.
 IN_READ_ONLY = ", and the mode is read-only"
 _SAYING = frozenset({("echo",), ("exit",)})  # wherever bash computes what they say, no directory changes
@@ -145,15 +151,17 @@ class JudgedCall(msgspec.Struct, frozen=True):
         return tuple(word for move in moves for word in move[:-1] if word and not word.startswith("-"))
 
 
-def _directory(reach: CommandReach, root: str) -> str | None:
+def _directory(reach: CommandReach, root: str, command: str) -> str | None:
     """Where the programs of a command work, from the project; None if it is not known, or not in its repository.
 
     Some may work in the project itself where git gets a directory for each of its commands.
     """
+    if _LEADING_ELSEWHERE.search(command):
+        return None
     entered: list[str | None] = []
     given: list[str | None] = []
-    for command in reach.simple:
-        words = command.words
+    for simple in reach.simple:
+        words = simple.words
         if words[:1] in _SAYING:
             continue
         if words[:1] == ("cd",) and len(words) == 2:
@@ -164,8 +172,6 @@ def _directory(reach: CommandReach, root: str) -> str | None:
             given += [_below(root, place) for place in places]
         if any(word is None or word in _ELSEWHERE for word in words):
             return None
-    if entered and any(command.assigns and not command.words for command in reach.simple):
-        return None  # CDPATH leads a `cd` elsewhere
     all_places = {*entered, *given}
     if all_places <= {""}:
         return ""
@@ -237,6 +243,7 @@ def examine(
         return _file_call(call, risk, confines, target)
     script = _script(call) if risk == "command" else None
     found = None if script is None else reach(script)
+    directory = "" if found is None else _directory(found, confines.root, str(call.arguments.get("command")))
     outside = _outside(call.name, risk, confines, server)
     return JudgedCall(
         id=call.id,
@@ -248,19 +255,20 @@ def examine(
         outside=outside,
         is_held=confines.effective and outside is None,
         losses=() if found is None else losses(found, confines.temporary, str(call.arguments.get("command", ""))),
-        needs=_needs(call, risk, found, confines),
+        needs=_needs(call, risk, found, confines.writable if directory == "" else (), confines),
         private=_private(call, confines) if risk == "command" else None,
         server=server,
-        directory="" if found is None else _directory(found, confines.root),
+        directory=directory,
     )
 
 
-def _needs(call: ToolCall, risk: Risk, found: CommandReach | None, confines: Confines) -> tuple[Need, ...]:
+def _needs(
+    call: ToolCall, risk: Risk, found: CommandReach | None, writable: Sequence[str], confines: Confines
+) -> tuple[Need, ...]:
     if risk == "fetch":
         return foreseen_host(call.arguments.get("url"))
     if found is None:
         return ()
-    writable = () if _directory(found, confines.root) != "" else confines.writable
 
     def is_beyond(path: str) -> bool:
         return bool(writable) and not is_below(
