@@ -197,6 +197,19 @@ def test_what_a_deny_rule_may_hold_for_is_in_doubt_and_no_rule_allows_it(command
         "git grep -O'git push' x",
         "git grep -nO'git push' x",
         "rsync -ze'git push' a b:",
+        "ls | xargs -I % % push",
+        "ls | xargs -0I% sh -c 'git %'",
+        "ls | xargs -i% git %",
+        "ls | xargs --replace=% git %",
+        "ls | xargs -J % git % origin",
+        "find /usr/bin -name git -exec {} push \\;",
+        "BASH_CMDS[x]=/usr/bin/git; x push",
+        "declare -A BASH_ALIASES=([x]=git); x push",
+        "printf -v 'BASH_C'MDS[x] /usr/bin/git; x push",
+        "alias x=git; x push",
+        "concurrently -k 'npm start' 'cd x && git push'",
+        "nodemon --exec='sudo git push'",
+        "cargo watch -s 'git $1'",
     ],
 )
 def test_what_may_run_a_denied_program_in_another_way_is_in_doubt(command: str) -> None:
@@ -227,6 +240,9 @@ def test_what_may_run_a_denied_program_in_another_way_is_in_doubt(command: str) 
         ("cat docker/notes | head", "docker"),
         ("npm run build", "npm publish"),
         ("python3 -m pip download x", "pip install"),
+        ("concurrently 'npm start' 'tell of git push'", "git push"),
+        ("find . -xdev -name push -exec wc {} +", "git push"),
+        ("ls | xargs -I% cp % push", "git push"),
     ],
 )
 def test_a_deny_rule_leaves_other_work_alone(command: str, rule: str) -> None:
@@ -276,6 +292,12 @@ def test_a_module_of_python_may_be_the_program_of_its_name() -> None:
         "git -C x subtree push --prefix x o main",
         "git send-pack origin main",
         "hub push origin",
+        "sudo -iu me git push",
+        "ls | xargs -0I % git push %",
+        "ls | entr -r git push",
+        "sem -j 4 'git push'",
+        "fd -xgit push",
+        "fd --exec=git push",
         "yadm push",
     ],
 )

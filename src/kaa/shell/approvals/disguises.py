@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from kaa.shell.approvals.calls import JudgedCall
-from kaa.shell.approvals.grammar import SimpleCommand, Words
+from kaa.shell.approvals.grammar import SimpleCommand, Words, read
 from kaa.shell.approvals.programs import program_name, runs_programs
+from kaa.shell.approvals.reach import reach
 from kaa.shell.approvals.rules import Rule, RuleMatch
 
 # They run what they read, so that any text of the command may be theirs: a here-document, the words of `echo`, a file
@@ -50,8 +51,14 @@ _OF_GIT = frozenset(
     """.split()  # noqa: SIM905 - as above
 )
 _SHORT = re.compile("-[A-Za-z]{1,9}")
+_OPTION = re.compile("--?[A-Za-z][^ =]*=")
 # How far the words of a rule may be apart, in a list of strings or with options between them, such as `git -C x push`.
 _BETWEEN = r"(?![A-Za-z0-9])[^\n;&|]{0,60}?(?<![A-Za-z0-9_.-])"
+
+
+# Variables of bash by which a word runs another program. Quotes in their names do not count.
+_RENAMING = re.compile("BASH_(?:ALIASES|CMDS)")
+_WITHOUT_QUOTES = str.maketrans("", "", "\\\"'")
 
 
 def may_run(rule: Rule, call: JudgedCall) -> bool:
@@ -63,10 +70,10 @@ def may_run(rule: Rule, call: JudgedCall) -> bool:
     """
     if call.reach is None:
         return False
-    written = _pattern(rule)
-    if any(_runs_texts(command) for command in call.reach.simple) and written.search(
-        str(call.arguments.get("command"))
-    ):
+    written, text = _pattern(rule), str(call.arguments.get("command"))
+    if _RENAMING.search(text.translate(_WITHOUT_QUOTES)):
+        return True
+    if any(_runs_texts(command) for command in call.reach.simple) and written.search(text):
         return True
     settings = (word for command in call.reach.simple for word in _settings(command.words))
     if any(written.search(setting) for setting in settings):
@@ -89,7 +96,16 @@ def _may_run(rule: Rule, written: "re.Pattern[str]", words: Words) -> bool:
     if name in _READERS or runs_programs(literal):
         texts = (*literal[1:], " ".join(literal[1:]), *(value for word in literal[1:] for value in _joined(word)))
         return any(written.search(text) for text in texts)
-    return name not in _SHOWING and len(rule.words) > 1 and any(_matches(rule, rest) for rest in _ends(words[1:]))
+    if name in _SHOWING:
+        return False
+    if len(rule.words) > 1 and any(_matches(rule, rest) for rest in _ends(words[1:])):
+        return True
+    return name != "git" and any(_is_command(rule, word) for word in literal[1:] if " " in word)
+
+
+def _is_command(rule: Rule, text: str) -> bool:
+    """Whether a text, or the value of an option, would run what a rule forbids if it was a command."""
+    return any(_matches(rule, words) for words in reach(read(_OPTION.sub("", text))).commands)
 
 
 def _joined(word: str) -> Iterator[str]:

@@ -34,6 +34,7 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
     "doas": ("-u -C", 0),
     "dumb-init": ("", 0),
     "eatmydata": ("", 0),
+    "entr": ("", 0),
     "env": ("-u --unset -C --chdir", 0),
     "exec": ("-a", 0),
     "fakeroot": ("-l -s -i", 0),
@@ -52,6 +53,7 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
     "prlimit": ("", 0),
     "proot": ("-r -b -w", 0),
     "rlwrap": ("-a -b -f -H -P -s", 0),
+    "sem": ("-j --jobs", 0),
     "setarch": ("", 1),
     "setpriv": ("--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig", 0),
     "setsid": ("", 0),
@@ -69,11 +71,12 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
     "unshare": ("-R --root -w --wd -S --setuid -G --setgid --propagation --setgroups", 0),
     "valgrind": ("", 0),
     "watch": ("-n --interval", 0),
-    "xargs": ("-I -n -P -L -s -d -E -a --max-args --max-procs --max-lines --arg-file --delimiter", 0),
+    "xargs": ("-I -J -R -S -n -P -L -s -d -E -a --max-args --max-procs --max-lines --arg-file --delimiter", 0),
 }
 _SHELLS = "sh bash rbash dash zsh fish ksh mksh csh tcsh ash su runuser script"
 _SPLIT_LETTER = re.compile("-[iv0]*S")
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
+_JOINED_ACTION = re.compile("(?:-[xX]|--exec(?:-batch)?=)(.+)")  # of fd, and the program
 # Global options of git that take a value in the next word (git(1)).
 GIT_OPTIONS_WITH_VALUES = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source"
 # They hand commands that they do not know to git, and what they know pushes and fetches, too.
@@ -215,22 +218,33 @@ def _wrapped(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
     if name in _LIKE_GIT:
         yield ("git", *rest)
     if name in ("find", "fd", "fdfind"):
-        for index, word in enumerate(rest):
-            if word in _FIND_ACTIONS and rest[index + 1 :]:
-                yield tuple(_until_terminator(rest[index + 1 :]))
+        for program, *arguments in _actions(name, rest):
+            yield (None if program and "{}" in program else program, *arguments)
     elif name in _WRAPPERS and not (name == "command" and rest[:1] in (["-v"], ["-V"])):
         options, own_words = _WRAPPERS[name]
-        inner = _behind_options(rest, options, assignments=name in ("env", "sudo", "doas"))
-        if inner := inner[own_words:]:
-            yield tuple(_filled(inner) if name in ("xargs", "parallel") else inner)
+        behind = _behind_options(rest, options, assignments=name in ("env", "sudo", "doas"))
+        if inner := behind[own_words:]:
+            own = rest[: len(rest) - len(behind)]
+            yield tuple(_filled(inner, own) if name in ("parallel", "sem", "xargs") else inner)
 
 
-def _filled(words: Sequence[str | None]) -> Iterator[str | None]:
-    """The words of a command that gets more of them from its input, or behind `:::`."""
+def _actions(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
+    """The commands that `find` or `fd` would run."""
+    for index, word in enumerate(rest):
+        joined = None if name == "find" or word is None else _JOINED_ACTION.match(word)
+        first = (joined[1],) if joined else ()
+        if (joined or word in _FIND_ACTIONS) and (words := (*first, *_until_terminator(rest[index + 1 :]))):
+            yield words
+
+
+def _filled(words: Sequence[str | None], options: Sequence[str | None]) -> Iterator[str | None]:
+    """The words of a command that gets more of them from its input, or behind `:::`, also in the place of others."""
+    given = (*_values(options, "[IJ]", "--replace"), *(word[2:] for word in options if word and word.startswith("-i")))
+    places = ("{}", *filter(None, given))
     for word in words:
         if word is not None and word.startswith(":::"):
             break
-        yield None if word is None or "{}" in word else word
+        yield None if word is None or any(place in word for place in places) else word
     yield None
 
 
@@ -250,7 +264,7 @@ def _command_strings(name: str, rest: Sequence[str | None]) -> Iterator[str | No
     elif name == "ssh":
         if remote := behind_options_of_ssh(rest)[1:]:
             yield None if None in remote else " ".join(word for word in remote if word is not None)
-    elif name in ("watch", "parallel"):
+    elif name in ("parallel", "sem", "watch"):
         yield from (word for word in rest if word is not None and " " in word)
 
 
@@ -262,6 +276,8 @@ def _callbacks(name: str, rest: Sequence[str | None]) -> Iterator[str | None]:
         yield None  # it loads a builtin from a file
     elif name == "hash" and any(re.match("-[a-z]*p", word or "") for word in rest):
         yield None  # it gives a program another name
+    elif name == "alias" and any(word is None or "=" in word for word in rest):
+        yield None  # so does this
     elif name in ("gmake", "make") and None in _values(rest, "f", "--file"):
         yield None
     elif name == "git" and tuple((command := _without_git_options(rest))[:1]) == ("rebase",):
@@ -294,7 +310,7 @@ def _split_strings(rest: Sequence[str | None]) -> Iterator[str | None]:
 
 
 def _behind_options(rest: Sequence[str | None], with_value: str, *, assignments: bool) -> Sequence[str | None]:
-    index = 0
+    index, options = 0, with_value.split()
     while index < len(rest):
         word = rest[index]
         if word == "--":
@@ -302,8 +318,16 @@ def _behind_options(rest: Sequence[str | None], with_value: str, *, assignments:
         is_option = word is not None and word.startswith("-") and word != "-"
         if not is_option and not (assignments and word is not None and "=" in word):
             break
-        index += 2 if word in with_value.split() else 1
+        index += 2 if word is not None and _takes_next(word, options) else 1
     return rest[index:]
+
+
+def _takes_next(option: str, with_value: Sequence[str]) -> bool:
+    """Whether the value of an option is the next word; the last one of joined letters may be such an option."""
+    if option.startswith("--"):
+        return option in with_value
+    values = [index for index, letter in enumerate(option) if f"-{letter}" in with_value]
+    return values[:1] == [len(option) - 1]
 
 
 def _values(rest: Sequence[str | None], letter: str, long: str = "") -> Iterator[str | None]:
@@ -312,7 +336,7 @@ def _values(rest: Sequence[str | None], letter: str, long: str = "") -> Iterator
         name, equals, value = (word or "").partition("=")
         if long and equals and len(name) > len("--e") and long.startswith(name):
             yield value
-        elif match := re.match(f"-[A-Za-z]*?{letter}", word or ""):
+        elif match := re.match(f"-[A-Za-z0-9]*?{letter}", word or ""):
             yield (word or "")[match.end() :] or next(iter(rest[index + 1 :]), "")
         elif word == long:
             yield next(iter(rest[index + 1 :]), "")
