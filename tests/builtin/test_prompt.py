@@ -4,7 +4,8 @@ import msgspec
 
 from kaa.builtin import prompt, tools
 from kaa.builtin.agents import agents_extension
-from kaa.ext.api import ContextFile, PromptContext
+from kaa.ext.api import ContextFile, PromptContext, RegisteredTool
+from kaa.ext.features import Features
 from kaa.ext.registry import joined_sections
 from tests.support.registries import LoadedRegistry
 from tests.support.tables import each
@@ -27,18 +28,50 @@ def system_prompt(given: PromptContext) -> str:
     return joined_sections(registry().prompt_sections(given))
 
 
-def test_prompt_and_default_tools_stay_within_a_thousand_tokens() -> None:
-    system = system_prompt(context())
-    schemas = msgspec.json.encode([tool.tool.schema for tool in registry().select_tools()])
+def without_requests() -> tuple[RegisteredTool, ...]:
+    return tuple(tool for tool in registry().select_tools() if tool.name != tools.REQUEST_TOOL)
 
-    assert (len(system) + len(schemas)) / 4 <= 1000
+
+@each("unattended", [True, False])
+def test_prompt_and_default_tools_stay_within_950_tokens(unattended: bool) -> None:
+    active = without_requests() if unattended else registry().select_tools()
+    system = system_prompt(context(tools=active, unattended=unattended))
+    schemas = msgspec.json.encode([tool.tool.schema for tool in active])
+
+    assert (len(system) + len(schemas)) / 4 <= 950
 
 
 def test_one_sentence_describes_the_sandbox() -> None:
-    assert prompt.SANDBOX_SENTENCE in system_prompt(context())
-    assert len(prompt.SANDBOX_SENTENCE) / 4 <= 60  # tokens, by the usual estimate
-    without = tuple(tool for tool in registry().select_tools() if tool.name != tools.REQUEST_TOOL)
-    assert prompt.SANDBOX_SENTENCE not in system_prompt(context(tools=without))
+    asked = prompt.SANDBOX_SENTENCE.format(instead=f"use {tools.REQUEST_TOOL}, ")
+
+    assert asked in system_prompt(context())
+    assert len(asked) / 4 <= 60  # tokens, by the usual estimate
+    assert "sandbox" not in system_prompt(context(tools=without_requests()))
+
+
+def test_where_nobody_answers_the_model_decides_and_knows_of_the_sandbox() -> None:
+    system = system_prompt(context(tools=without_requests(), unattended=True))
+
+    assert prompt.SANDBOX_SENTENCE.format(instead="") in system
+    assert "decide yourself, and name your assumptions at the end" in system
+    assert "decide yourself" in system_prompt(context(unattended=True, profile="short"))
+    assert "decide yourself" not in system_prompt(context())
+
+
+def test_the_model_is_told_to_verify_each_point_and_never_to_stop_at_a_check_that_passes() -> None:
+    system = system_prompt(context())
+
+    assert "compare the result with each point of the request" in system
+    assert "reproduce it first" in system
+    assert "Do not change tests to make them pass" in system
+    assert "call no more tools" not in system
+
+
+def test_words_on_how_to_work_can_be_switched_off() -> None:
+    system = system_prompt(context(unattended=True, features=Features(workflow=False, unattended=False)))
+
+    for text in ("each point", "reproduce", "decide yourself"):
+        assert text not in system
 
 
 def test_the_prompt_is_the_same_every_time() -> None:

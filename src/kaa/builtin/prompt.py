@@ -11,8 +11,7 @@ from kaa.builtin.tools import REQUEST_TOOL
 from kaa.ext.api import ContextFile, ExtensionAPI, PromptContext
 
 _IDENTITY = """\
-You are kaa, a coding agent in the user's terminal. You work in the user's project with the tools you have, \
-until what was asked is done."""
+You are kaa, a coding agent. You work in the user's project with your tools until all that was asked is done."""
 
 # Whatever could end or begin a file's element inside its own text, however a model might read it.
 _ELEMENT = re.compile(r"<(?=[\s/]*(?:instructions|project-file)\b)", re.IGNORECASE)
@@ -21,14 +20,18 @@ _NOT_IN_A_PATH = re.compile(r"""[<>"&\x00-\x1f\x7f-\x9f]""")
 # True in all modes: the user may change what is allowed at any time, and the prompt stays the same for its cache.
 SANDBOX_SENTENCE = """\
 - A sandbox may limit commands to writing the project and /tmp, without network. `[sandbox]` lines say what it \
-blocked: use request_permission, do not work around it."""
+blocked: {instead}do not work around it."""
+_ASKS = f"use {REQUEST_TOOL}, "
 
-_GUIDELINES = """\
-- Look before you change: read what you edit, follow the project's conventions.
-- Make the smallest change that solves the problem, then check it: run the tests or the program.
-- Independent tool calls go in one reply; they run in parallel.
-- Never claim what you have not seen. If something fails or is unclear, say so.
-- Once a check passes, call no more tools: answer in words what you did. Be brief. Name files as path:line."""
+# The evidence for each line is in docs/effectiveness.md.
+_LOOK = "- Look before you change: read what you edit and follow the project's conventions."
+_BUGS = "- A bug: reproduce it first, then fix the cause. Do not change tests to make them pass."
+_SMALLEST = "- Make the smallest change that does all that was asked."
+_VERIFY = """\
+- At the end, compare the result with each point of the request and run what shows it, not only the existing tests."""
+_PARALLEL = "- Independent tool calls go in one reply; they run in parallel."
+_HONEST = "- Never claim what you have not seen. Say briefly what you did and what you could not verify."
+_UNATTENDED = "- Nobody answers questions in this run: decide yourself, and name your assumptions at the end."
 
 
 # For small models with small windows; their tools describe themselves.
@@ -61,10 +64,14 @@ def _tools(context: PromptContext) -> str | None:
 def _guidelines(context: PromptContext) -> str | None:
     if context.custom is not None or not context.tools:
         return None
+    unattended = context.unattended and context.features.unattended
     if context.profile == "short":
-        return _SHORT_GUIDELINES
+        return f"{_SHORT_GUIDELINES} Nobody answers questions: decide yourself." if unattended else _SHORT_GUIDELINES
+    bugs, verify = (_BUGS, _VERIFY) if context.features.workflow else ("", "")
     asks = any(tool.name == REQUEST_TOOL for tool in context.tools)
-    return f"{_GUIDELINES}\n{SANDBOX_SENTENCE}" if asks else _GUIDELINES
+    sandbox = SANDBOX_SENTENCE.format(instead=_ASKS if asks else "") if asks or context.unattended else ""
+    lines = (_LOOK, bugs, _SMALLEST, verify, _PARALLEL, _HONEST, sandbox, _UNATTENDED if unattended else "")
+    return "\n".join(filter(None, lines))
 
 
 def _appended(context: PromptContext) -> str | None:

@@ -14,6 +14,8 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
     """The measures, each with its switch. What each does and costs is in docs/effectiveness.md.
 
     Attributes:
+        workflow: the system prompt says how to fix a bug, and to verify each point of the request before the end.
+        unattended: the system prompt of a run in which nobody answers says to decide.
         completion_check: before a run ends, is what was edited executed? `light`: only declared commands are run;
             `auto`: as the model needs it.
         briefing: the model is told early what there is in the project and on the machine, and how much is left.
@@ -31,6 +33,8 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
             fits a model takes precedence.
     """
 
+    workflow: bool = True
+    unattended: bool = True
     completion_check: Literal["auto", "full", "light", "off"] = "auto"
     briefing: bool = True
     briefing_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=30_000)] = 0

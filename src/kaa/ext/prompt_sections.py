@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from kaa.ext.features import Features
 from kaa.ext.tools import RegisteredTool
 
 
@@ -35,6 +36,8 @@ class PromptContext(msgspec.Struct, frozen=True):
         context_files: files with instructions and information, the most general first.
         profile: `short` for a model with a small window: include only what is necessary.
         conversation_id: tells the conversations of one process apart; agents have that of the one that runs them.
+        features: the measures in force when the conversation was opened.
+        unattended: nobody answers questions in this run, as with `-p`.
     """
 
     cwd: str
@@ -45,6 +48,8 @@ class PromptContext(msgspec.Struct, frozen=True):
     context_files: tuple[ContextFile, ...] = ()
     profile: Literal["full", "short"] = "full"
     conversation_id: str = ""
+    features: Features = Features()
+    unattended: bool = False
 
 
 PromptSection: TypeAlias = Callable[[PromptContext], str | None]

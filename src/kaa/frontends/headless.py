@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 import msgspec
 
+from kaa.builtin.tools import REQUEST_TOOL
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError, ExtensionFailedError
@@ -170,7 +171,12 @@ async def _open(
         )
         options = command_line.conversation_options()
         # Nobody watches this run: of what the user trusted before, only instructions that are still the same hold.
-        options = msgspec.structs.replace(options, trust=options.trust or "instructions")
+        options = msgspec.structs.replace(
+            options,
+            trust=options.trust or "instructions",
+            exclude_tools=(*options.exclude_tools, REQUEST_TOOL),
+            unattended=True,
+        )
         hosted = await host.open(options, workspace)
     except asyncio.CancelledError:
         output.event(AgentEnd("aborted", (), "stopped by the user"))  # later it is the agent that says so

@@ -417,14 +417,17 @@ def _prompt(
     at: Surroundings,
 ) -> PromptContext:
     appended = options.append_system_prompt or (project.files.append_system_prompt or "",)
+    model = models.link.resolved.model
     return PromptContext(
         cwd=at.workspace.root,
         date=_date_of(session.store.header),
         custom=options.system_prompt if options.system_prompt is not None else project.files.system_prompt,
         appended=tuple(text for text in appended if text),
         context_files=project.files.context_files,
-        profile=profile_for(project.settings.prompt.profile, models.link.resolved.model.context_window),
+        profile=profile_for(project.settings.prompt.profile, model.context_window),
         conversation_id=at.id,
+        features=project.settings.features.for_model(model.provider, model.id),
+        unattended=options.unattended,
     )
 
 

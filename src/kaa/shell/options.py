@@ -180,6 +180,7 @@ class ConversationOptions(msgspec.Struct, frozen=True):
         max_turns: requests to the model per run.
         budget: what each run may use; where it has no limit, the settings hold.
         fallback: models that go on where the chosen one is given up; None takes the setting.
+        unattended: nobody answers questions in this run.
         goes_on: another process handed the conversation over: what waits in it is for this one to take, unsaid.
     """
 
@@ -202,6 +203,7 @@ class ConversationOptions(msgspec.Struct, frozen=True):
     max_turns: int | None = None
     budget: Budget = Budget()
     fallback: tuple[str, ...] | None = None
+    unattended: bool = False
     goes_on: bool = False
     wire: Wire = Live()
 
