@@ -218,10 +218,11 @@ def test_a_branch_that_is_moved_to_and_fro_is_not_offered(local: RunLocal, repos
     mover = threading.Thread(target=move)
     mover.start()
     try:
-        # At main, nothing is held.
-        held = next(filter(None, (_held(local) for _ in range(100))))
+        # On a busy machine the branch stays where it is through a whole look now and then: these are shown as usual.
+        looks = (_held(local) for _ in range(300))
+        objection = next(held.objection for held in looks if held is not None and held.objection)
     finally:
         is_over.set()
         mover.join()
 
-    assert held.objection == "commands move other at the moment"
+    assert objection == "commands move other at the moment"
