@@ -459,6 +459,28 @@ def test_options_are_checked_kept_and_not_shown(world: World) -> None:
         assert "hush" not in world.out
 
 
+def test_an_update_does_not_carry_a_secret_over_to_an_option_that_is_shown(world: World) -> None:
+    def publish(skill: str, **sensitive: bool) -> None:
+        options = {name: {"type": "string", "title": name, "sensitive": secret} for name, secret in sensitive.items()}
+        manifest = json.dumps({"name": "tools", "userConfig": options})
+        write(
+            world.market / "plugins" / "tools",
+            {".claude-plugin/plugin.json": manifest, "skills/tidy/SKILL.md": SKILL + skill},
+        )
+
+    publish("", token=True, other=True, team=False)
+    world.add()
+    assert world.plugin("install", "--yes", "tools") == 0
+    assert "secret option token" in world.out
+    assert world.plugin("configure", "tools", "token=hush", "other=hushed", "team=kaa") == 0
+    publish("${user_config.token}", token=False, other=True, team=False)
+
+    assert world.plugin("update", "--yes", "tools") == 0
+
+    assert "would show its option token to the model: its value was a secret and is not kept" in world.out
+    assert PluginRecords(world.home).read().plugins["tools"].values == {"other": "hushed", "team": "kaa"}
+
+
 @contextmanager
 def registry(files: dict[str, str], *, damaged: bool = False) -> Iterator[str]:
     """A registry of npm with one package, `some-plugin`. Its address."""

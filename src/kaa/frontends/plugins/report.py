@@ -96,7 +96,8 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
         yield f"  needs other plugins: {listed([*map(str, plugin.dependencies)], _MAX_NAMES)}"
     for option in plugin.options:
         needed = " (needed)" if option.required and option.default is None else ""
-        yield f"  option {option.name}{needed}: {option.description or option.title}".rstrip(": ")
+        kind = "secret option" if option.secret else "option"
+        yield f"  {kind} {option.name}{needed}: {option.description or option.title}".rstrip(": ")
     unused = [*plugin.notes, *notes]
     if plugin.dialect != "pi":
         unused += [f"{file.path} is not used: kaa has themes in the form of pi" for file in plugin.themes]
@@ -213,6 +214,10 @@ def _changes(before: Plugin, now: Plugin) -> Iterator[str]:
     for word, parts in (("adds", new - old), ("no longer has", old - new)):
         if parts:
             yield f"  {word}: {listed(sorted(parts), _MAX_NAMES)}"
+    were_secret = {option.name for option in before.options if option.secret}
+    for option in now.options:
+        if option.name in were_secret and not option.secret:
+            yield f"  would show its option {option.name} to the model: its value was a secret and is not kept"
 
 
 def _parts(plugin: Plugin) -> Iterator[str]:

@@ -277,7 +277,7 @@ class PluginStore:
             given,
             fetched.pin,
             tree,
-            values=previous.values if previous is not None else {},
+            values=_kept_values(previous, plugin),
             since=_now(),
         )
         replaced = None if previous is None else self._folder / previous.folder
@@ -357,3 +357,12 @@ def _last_of(text: str) -> str:
 
 def _now() -> str:
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+
+
+def _kept_values(previous: InstalledPlugin | None, plugin: Plugin) -> dict[str, Json]:
+    """The values that an update keeps: what was given as a secret, of an option that still is one, and other values."""
+    if previous is None:
+        return {}
+    were_secret = {option.name for option in previous.plugin.options if option.secret}
+    kept = {option.name for option in plugin.options if option.secret or option.name not in were_secret}
+    return {name: value for name, value in previous.values.items() if name in kept}
