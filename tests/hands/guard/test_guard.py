@@ -3127,6 +3127,33 @@ def test_a_link_of_the_user_s_in_the_place_of_a_folder_stays_and_what_it_leads_t
     assert (project / "t").is_symlink()
 
 
+@pytest.mark.parametrize("was", ["folder", "link"])
+@pytest.mark.parametrize("other", ["other", "hooks"])
+@_needs_git
+def test_a_link_of_the_user_s_on_the_way_of_another_link_protects_what_both_lead_to_now(
+    project: Path, start: Callable[..., Brain], was: str, other: str
+) -> None:
+    _git("init", "-q", ".", cwd=project)
+    _git("config", "core.hooksPath", "hooks/gh", cwd=project)
+    for folder in ("scripts" if was == "folder" else "tools", other):
+        _write(project / folder / "check", "mine")
+    if was == "link":
+        (project / "scripts").symlink_to("tools")
+    (project / ".husky").mkdir()
+    (project / ".husky" / "pre-commit").symlink_to("../scripts/check")
+    brain = start(git_writable=True)
+
+    brain.ask("expect", path=str(project))
+    (project / "scripts").rename(project / "old")
+    (project / "scripts").symlink_to(other)
+    brain.ask("accept", path=str(project))
+    _write(project / other / "build.py", "work")
+    _write(project / other / "check", "evil")
+
+    assert list(brain.check()) == [f"{other}/check"]
+    assert (project / "scripts").is_symlink()
+
+
 @_needs_git
 def test_what_the_user_s_configuration_names_in_each_repository_leaves_room(
     project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch

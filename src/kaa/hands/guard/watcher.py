@@ -425,17 +425,21 @@ class Guard:
 
         The start knows of repositories that are near, and of as many as it has time for.
         """
+        is_above = self._directories.is_only_above(subject)
+        if before != items and (items if is_above else before and self._is_named_link(subject, items)):
+            # What other links, and the configuration, name by way of this one is something else now.
+            for other in tuple(self._baseline.subjects):
+                self._guard_led_to(other, self._baseline.of(other))
+        self._guard_led_to(subject, items)
+
+    def _guard_led_to(self, subject: Subject, items: Items) -> None:
+        """Guard what links at and below a name lead to, and what configuration names, as it is now."""
         if subject.name and subject.is_git and items:
             self._guard_configured(subject)
-        if self._directories.is_only_above(subject):
-            if items and before != items:  # the user's link: what is behind it is what git obeys now
-                self._guard_all_configured()
-            return
-        if self._is_named_link(subject, items):
-            if before and before != items:  # the configuration names something else now
-                self._guard_all_configured()
-            if self._directories.has_named_below(os.path.realpath(subject.path)):
-                return  # what the link is on the way to is known: the rest of what it leads to is the project's
+        if self._directories.is_only_above(subject) or (
+            self._is_named_link(subject, items) and self._directories.has_named_below(os.path.realpath(subject.path))
+        ):
+            return  # what the link is on the way to is known: the rest of what it leads to is the project's
         link_to_it = self._links_to.get(subject, GuardedLink())
         self._guard_named(led_to(subject, items, self._directories.roots, link_to_it))
 
@@ -445,11 +449,6 @@ class Guard:
             return False
         depth = subject.directory.depth
         return not (is_protected_name(subject.name, depth) or is_judged_name(subject.name, depth))
-
-    def _guard_all_configured(self) -> None:
-        """Guard what git obeys for the configuration of any repository, and the user's own."""
-        for git in (one for one in self._baseline.subjects if one.name and one.is_git):
-            self._guard_configured(git)
 
     def _guard_configured(self, git: Subject) -> None:
         """Guard what git obeys for the configuration of a repository, and the user's own."""
