@@ -84,6 +84,21 @@ def test_a_turn_that_was_killed_is_found_when_its_session_goes_on(play: Play) ->
     play(again)
 
 
+def test_a_call_before_which_nothing_can_be_noted_begins_no_turn(play: Play) -> None:
+    async def refused(turns: Turns) -> None:
+        await turns.turn("true")
+        with pytest.raises(OSError, match="null character"):
+            await turns.checkpoints.ready("a\0b", call="1")
+        (turns.root / "a.txt").write_text("the user's")  # and kaa is killed
+
+    async def again(turns: Turns) -> None:
+        assert await turns.checkpoints.interrupted() is None
+
+    play(refused, FILES)
+    time.sleep(0.06)  # as above
+    play(again)
+
+
 def test_a_turn_that_was_killed_before_everything_was_looked_at_is_blamed_for_nothing(
     play: Play, tmp_path: Path
 ) -> None:

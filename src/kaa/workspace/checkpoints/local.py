@@ -120,6 +120,8 @@ class LocalCheckpoints:
         async with self._turn:
             if self._record.is_idle and self._lookout.has_looked:
                 await self._take_in_idle(await self._lookout.changes(in_portions=self._is_open))
+            # Before a turn begins: if kaa is killed then, what the user has changed meanwhile counts as its doing.
+            name = None if noting is None else parse(checked(await noting).header, Noted).noted
             if not self._is_open:
                 store = await self._store()
                 self._began = time.time_ns()
@@ -127,7 +129,6 @@ class LocalCheckpoints:
                 self._is_open = True
                 if self._signs is None:
                     self._signs = asyncio.create_task(self._give_signs(store))
-            name = None if noting is None else parse(checked(await noting).header, Noted).noted
             self._record.begin(call, name)
 
     async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
