@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from kaa.core import execution
@@ -16,7 +17,7 @@ from kaa.core.events import (
 )
 from kaa.core.hooks import Block, FixedHooks, Refuse, ReplaceArguments, RunAgain
 from kaa.core.messages import ToolCall, ToolResultMessage
-from kaa.core.tool import Permit, ToolError, ToolResult, ToolRun, text_result
+from kaa.core.tool import Permit, ToolError, ToolResult, ToolRun, TypedTool, text_result
 from kaa.llm.scripted import reply
 from tests.support.agents import Scene, echo_tool, run, say, tool
 
@@ -229,6 +230,10 @@ def test_many_braces_in_a_text_are_no_nesting() -> None:
     assert results(run(scene.agent.run(say("go"))))[0].text == text
 
 
+class _Path(msgspec.Struct, frozen=True):
+    path: str
+
+
 class TestHooks:
     def test_a_hook_can_block_a_call(self) -> None:
         async def no(call: ToolCall) -> Block:
@@ -253,6 +258,29 @@ class TestHooks:
 
         assert end.reason == "denied"
         assert end.error == "not permitted: echo: writing needs a yes"
+
+    def test_hooks_and_observers_see_the_arguments_under_their_own_names(self) -> None:
+        seen: list[object] = []
+
+        async def look(call: ToolCall) -> None:
+            seen.append(call.arguments)
+
+        async def read(arguments: _Path, _run: ToolRun) -> ToolResult:
+            return text_result(arguments.path)
+
+        named = TypedTool(
+            "read", "", _Path, read, prepare=lambda given: {"path": given.get("path") or given["file_path"]}
+        )
+        scene = Scene(
+            [reply(tool_calls=[("read", {"file_path": "a"})]), reply(text="ok")],
+            named,
+            hooks=FixedHooks(before=(look,)),
+        )
+
+        end = run(scene.agent.run(say("go")))
+
+        started = [event.args for event in scene.events if isinstance(event, ToolExecutionStart)]
+        assert (results(end)[0].text, seen, started) == ("a", [{"path": "a"}], [{"path": "a"}])
 
     def test_hooks_can_change_arguments_and_results(self) -> None:
         async def shout(call: ToolCall) -> ReplaceArguments:

@@ -175,7 +175,7 @@ class MessageEnd(_Event, tag="message_end", frozen=True):
 
 
 class ToolExecutionStart(_Event, tag="tool_execution_start", frozen=True):
-    """A tool begins to run. `args` are the arguments as the model sent them."""
+    """A tool begins to run. `args` are the arguments that the model sent, under the names that the tool gives them."""
 
     tool_call_id: str
     tool_name: str

@@ -18,7 +18,7 @@ from kaa.core.events import (
 )
 from kaa.core.hooks import Block, Hooks, Refuse, ReplaceArguments, RunAgain
 from kaa.core.messages import TextContent, ToolCall, ToolResultMessage
-from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun, text_result
+from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun, preparation_of, text_result
 
 # How much live output is kept to be part of the result of a tool that is interrupted.
 _KEPT_OUTPUT_CHARACTERS = 16_384
@@ -111,6 +111,7 @@ class ToolExecutor:
 
         On cancellation every call that has no result yet gets one that says so, then the cancellation goes on.
         """
+        calls = [self._prepared(call) for call in calls]
         results: dict[int, ToolResultMessage] = {}
         running: dict[int, _Run] = {}
         slots = asyncio.Semaphore(1 if self._is_sequential(calls) else self._max_parallel)
@@ -146,6 +147,11 @@ class ToolExecutor:
             # Tools cannot raise here; what can (a full disk under the session) is one failure, not many.
             raise group_error.exceptions[0] from None
         return tuple(results[index] for index in range(len(calls)))
+
+    def _prepared(self, call: ToolCall) -> ToolCall:
+        """The call as hooks, approvals and the user see it: with the tool's own names of arguments."""
+        prepare = preparation_of(self._tools.get(call.name))
+        return call if prepare is None else msgspec.structs.replace(call, arguments=prepare(call.arguments))
 
     def _is_sequential(self, calls: Sequence[ToolCall]) -> bool:
         tools = (self._tools.get(call.name) for call in calls)

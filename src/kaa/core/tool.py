@@ -98,6 +98,12 @@ Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 Prepare: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
 
 
+def preparation_of(tool: object) -> Prepare | None:
+    """What repairs the arguments of a tool, if it has something like that."""
+    prepare: Prepare | None = getattr(tool, "prepare", None)
+    return prepare
+
+
 class TypedTool(Generic[Arguments, RunT_contra]):
     """A tool whose arguments are a msgspec struct; the schema comes from its type hints.
 
@@ -106,11 +112,12 @@ class TypedTool(Generic[Arguments, RunT_contra]):
         description: for the model; keep it short, every request carries it.
         arguments: the struct; descriptions of fields come from `Annotated[..., Meta(description=...)]`.
         execute: the work.
-        prepare: repairs usual mistakes of models before coercion and validation.
+        prepare: repairs usual mistakes of models, such as other names of arguments, before anybody sees the call.
         sequential: see `Tool`.
         shown: the struct whose schema models see, if other tools may give more arguments than they.
 
     Attributes:
+        prepare: repairs arguments; None if there is nothing to repair.
         schema: name, description and JSON Schema.
         sequential: whether a batch with this tool may not run in parallel.
     """
@@ -128,12 +135,12 @@ class TypedTool(Generic[Arguments, RunT_contra]):
     ) -> None:
         self._arguments = arguments
         self._execute = execute
-        self._prepare = prepare
+        self.prepare = prepare
         self.sequential = sequential
         self.schema = ToolSchema(name, description, schema_of(shown or arguments))
 
     async def run(self, arguments: dict[str, Json], run: RunT_contra) -> ToolResult:
         """Prepare, coerce and validate the arguments, then do the work."""
-        if self._prepare is not None:
-            arguments = self._prepare(arguments)
+        if self.prepare is not None:
+            arguments = self.prepare(arguments)
         return await self._execute(parse_arguments(arguments, self._arguments), run)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kaa.core.arguments import ArgumentError
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
-from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun
+from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun, preparation_of
 from kaa.ext.acting import ConversationActions, ConversationControl
 from kaa.ext.asking import Asker
 from kaa.ext.errors import CommandError
@@ -208,6 +208,7 @@ class _BoundTool:
 
     def __init__(self, tool: Tool[ToolContext], context: ConversationContext, scope: "Scope | None") -> None:
         self._tool = tool
+        self.prepare = preparation_of(tool)
         self._context = context
         self._scope = scope
         self._owner = "" if scope is None else scope.author

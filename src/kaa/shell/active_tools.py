@@ -8,7 +8,7 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.core.messages import Json
 from kaa.core.provider import TOOL_SEARCH
-from kaa.core.tool import Tool, ToolResult, ToolRun
+from kaa.core.tool import Tool, ToolResult, ToolRun, preparation_of
 from kaa.core.usage import size_of_schema
 from kaa.ext.api import ContextFile, PromptContext, RegisteredTool
 from kaa.ext.errors import RegistrationError
@@ -127,6 +127,7 @@ class _FindableTool:
 
     def __init__(self, tool: Tool[ToolRun]) -> None:
         self._tool = tool
+        self.prepare = preparation_of(tool)
         self.schema = msgspec.structs.replace(tool.schema, deferred=True)
 
     @property

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
-from kaa.core.tool import Tool, ToolResult, ToolRun
+from kaa.core.tool import Tool, ToolResult, ToolRun, preparation_of
 from kaa.llm.models.discovery import SMALL_WINDOW
 
 PromptProfile: TypeAlias = Literal["full", "short"]
@@ -29,6 +29,7 @@ class BriefTool:
 
     def __init__(self, tool: Tool[ToolRun]) -> None:
         self._tool = tool
+        self.prepare = preparation_of(tool)
         full = tool.schema
         first = _SENTENCE_END.split(full.description, maxsplit=1)[0]
         parameters = _undescribed(full.parameters)

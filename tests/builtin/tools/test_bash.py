@@ -183,3 +183,16 @@ def test_the_whole_limit_of_bytes_is_shown_when_it_suffices() -> None:
 
 def test_a_nul_in_the_command_is_refused() -> None:
     assert "NUL" in run(Toolbox(MemoryWorkspace()).failure("bash", command="printf 'a\0b'"))
+
+
+@pytest.mark.parametrize(
+    ("given", "run_by_shell"),
+    [
+        ({"cmd": "ls"}, "ls"),
+        ({"command": ["bash", "-lc", "ls | wc"]}, "ls | wc"),
+        ({"command": ["echo", "a b"]}, "echo 'a b'"),
+        ({"command": "ls", "workdir": "my src"}, "cd 'my src' || exit\nls"),
+    ],
+)
+def test_the_arguments_of_other_agents_shells_are_understood(given: dict[str, Json], run_by_shell: str) -> None:
+    assert given_command({}, **given).argv[-1] == run_by_shell

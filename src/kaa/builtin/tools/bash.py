@@ -1,6 +1,7 @@
 """The bash tool: a command with its output live on the screen and its end for the model."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.background import signal_name
+from kaa.builtin.tools.argument_names import renamed
 from kaa.builtin.tools.process import ModelView, model_view
 from kaa.builtin.truncate import (
     MAX_BYTES,
@@ -19,6 +21,7 @@ from kaa.builtin.truncate import (
     format_size,
     keep_tail,
 )
+from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
 from kaa.workspace.blocked import Blocked, BlockedError, note
@@ -28,9 +31,13 @@ _DEFAULT_TIMEOUT_SECONDS = 120
 _MAX_TIMEOUT_SECONDS = 3600
 _BACKGROUND_GRACE_SECONDS = 0.5  # for a server to say that its port is taken
 _DESCRIPTION = (
-    "Run a shell command in the project, without stdin: search, build, test, git. "
+    "Run a command in a new shell in the project's root, without stdin. cd and variables do not last. "
     f"Gives the last {MAX_LINES} lines or {MAX_BYTES // 1024} KB of its output. What it leaves running ends with it."
 )
+_NAMES = {
+    **dict.fromkeys(("cmd", "script", "commandLine"), "command"),
+    **dict.fromkeys(("workdir", "cwd", "directory", "working_directory"), "folder"),
+}
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
 _BROKEN_CHARACTERS = re.compile("\ufffd+")
 
@@ -39,9 +46,7 @@ class BashArguments(msgspec.Struct, rename="camel", frozen=True):
     """What to run, for how many seconds at most, and whether to wait for its end."""
 
     command: str
-    timeout: Annotated[
-        float | None, Meta(description=f"Seconds, default {_DEFAULT_TIMEOUT_SECONDS}, at most {_MAX_TIMEOUT_SECONDS}")
-    ] = None
+    timeout: Annotated[float | None, Meta(description=f"Seconds, default {_DEFAULT_TIMEOUT_SECONDS}")] = None
     background: Annotated[bool, Meta(description="Do not wait for it")] = False
 
 
@@ -78,7 +83,21 @@ class _Shell:
 
 def bash_tool() -> TypedTool[BashArguments, ToolContext]:
     """The tool."""
-    return TypedTool("bash", _DESCRIPTION, BashArguments, _bash)
+    return TypedTool("bash", _DESCRIPTION, BashArguments, _bash, prepare=_prepared)
+
+
+def _prepared(arguments: dict[str, Json]) -> dict[str, Json]:
+    """Understand the arguments of other agents' shells: their names, a list of words, and a folder to work in."""
+    repaired = renamed(arguments, _NAMES)
+    match repaired.get("command"):
+        case [_, "-c" | "-lc", str(script)]:
+            repaired["command"] = script
+        case [*words] if all(isinstance(word, str) for word in words):
+            repaired["command"] = shlex.join(map(str, words))
+    folder, command = repaired.pop("folder", None), repaired.get("command")
+    if isinstance(folder, str) and isinstance(command, str):
+        repaired["command"] = f"cd {shlex.quote(folder)} || exit\n{command}"
+    return repaired
 
 
 async def _bash(arguments: BashArguments, context: ToolContext) -> ToolResult:

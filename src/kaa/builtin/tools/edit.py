@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from kaa.builtin.diff import EditDiff
     from kaa.builtin.file_paths import Located
 
-_DESCRIPTION = (
-    "Replace text in a file. Every oldText must occur exactly once in the original; all edits are applied, or none."
-)
+_DESCRIPTION = "Replace text in a file. All edits are applied to the original, or none."
 _MAX_FILE_BYTES = 32 * 1024 * 1024
 _INLINE_BYTES = 256 * 1024  # editing more than this takes long enough to go to a thread
 _ATTEMPTS = 2

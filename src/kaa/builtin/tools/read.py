@@ -19,19 +19,18 @@ if TYPE_CHECKING:
     from kaa.builtin.file_paths import Located
 
 _DESCRIPTION = (
-    f"Read a text file or image. Gives up to {MAX_LINES} lines or {MAX_BYTES // 1024} KB; "
-    "continue a longer file with offset."
+    f"Read a text file or image. At most {MAX_LINES} lines or {MAX_BYTES // 1024} KB: continue a longer one with offset."
 )
 _SAMPLE_BYTES = 4096
 _MAX_WHOLE_BYTES = 64 * 1024 * 1024
 
 
 class ReadArguments(msgspec.Struct, rename="camel", frozen=True):
-    """What to read. `offset` counts lines from 1."""
+    """What to read. `offset` counts lines from 1; `limit`: how many lines."""
 
     path: str
     offset: Annotated[int | None, Meta(description="First line, from 1")] = None
-    limit: Annotated[int | None, Meta(description="Number of lines")] = None
+    limit: int | None = None
 
 
 def read_tool() -> TypedTool[ReadArguments, ToolContext]:
