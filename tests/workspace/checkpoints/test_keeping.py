@@ -295,6 +295,46 @@ def test_what_is_too_old_goes_and_what_is_in_use_stays(tmp_path: Path) -> None:
     store.close()
 
 
+def test_turns_share_one_file_that_tells_only_of_those_under_way(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    store, other = CheckpointStore(str(folder), LIMITS), CheckpointStore(str(folder), LIMITS)
+    store.begin_manifest("/project", b"")
+    store.begin_turn("one", 1)
+    store.end_turn("one")
+    [note] = folder.glob("turns/*")
+    inode = note.stat().st_ino
+
+    assert other.killed_turn("one") is None
+
+    store.begin_turn("one", 2)
+    turn = other.killed_turn("one")
+    assert turn is not None
+    assert (turn.began, note.stat().st_ino) == (2, inode)
+
+    store.end_turn("one")
+    assert other.killed_turn("one") is None
+    for one in (store, other):
+        one.close()
+    assert not note.exists()
+
+
+def test_a_turn_is_noted_again_after_its_file_was_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    store = CheckpointStore(str(folder), LIMITS)
+    store.begin_manifest("/project", b"")
+    store.begin_turn("one", 1)
+    store.end_turn("one")
+    for note in folder.glob("turns/*"):
+        note.unlink()
+
+    store.begin_turn("one", 2)
+    store.close()
+
+    later = CheckpointStore(str(folder), LIMITS)
+    assert later.killed_turn("one") is not None
+    later.close()
+
+
 def test_what_nobody_goes_on_with_goes_too(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     store = CheckpointStore(str(folder), LIMITS)

@@ -125,7 +125,7 @@ class LocalCheckpoints:
             if not self._is_open:
                 store = await self._store()
                 self._began = time.time_ns()
-                await asyncio.to_thread(store.begin_turn, self._session_id, self._began)
+                store.begin_turn(self._session_id, self._began)
                 self._is_open = True
                 if self._signs is None:
                     self._signs = asyncio.create_task(self._give_signs(store))
@@ -168,7 +168,7 @@ class LocalCheckpoints:
                     self._is_open = False
                     self._record = TurnRecord()
                     self._stop_signs()
-                    await asyncio.to_thread(store.end_turn, self._session_id)
+                    store.end_turn(self._session_id)
         return change_set
 
     async def interrupted(self) -> ChangeSet | None:
@@ -183,7 +183,7 @@ class LocalCheckpoints:
             if found is not None:
                 await asyncio.to_thread(store.save, found)
             if not self._is_open:
-                await asyncio.to_thread(store.end_turn, self._session_id)
+                store.end_turn(self._session_id)
         return found
 
     async def change_set(self, change_set_id: str) -> ChangeSet:
@@ -333,7 +333,7 @@ class LocalCheckpoints:
         await asyncio.to_thread(store.begin_manifest, self._root, known)
         await self._take_in(rows)
         if self._is_open:  # from now on, what it does can be told even when it is killed
-            await asyncio.to_thread(store.begin_turn, self._session_id, self._began)
+            store.begin_turn(self._session_id, self._began)
         if self._lost_slot:
             self._record.add(rows)
         elif self._killed is not None:

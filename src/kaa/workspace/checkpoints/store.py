@@ -4,12 +4,13 @@ lock              held in common by whoever uses the folder, alone by whoever re
 packs/            contents (see `packs`)
 sets/<id>.json    change sets
 manifests/        what the project looked like the last time, one file for each process; only saves reading
-turns/<session>   while a turn is under way that may change files: what tells afterwards that it was killed
+turns/<session>   while a turn is under way that may change files: what tells afterwards that it was killed; then empty
 restores/<token>  while files are put back: in which directories temporary files may be
 """
 
 import contextlib
 import fcntl
+import io
 import json
 import os
 import time
@@ -61,7 +62,7 @@ class DiskUse(msgspec.Struct, frozen=True):
 
 
 class CheckpointStore:
-    """The folder of one project. Blocking: call it in a thread.
+    """The folder of one project, for one session. Blocking: call it in a thread, unless a method takes microseconds.
 
     Args:
         folder: absolute path; created when needed.
@@ -81,6 +82,7 @@ class CheckpointStore:
         regular_files.lock(self._lock, fcntl.LOCK_SH)
         self._restore = -1
         self._restore_token = ""
+        self._turn: io.FileIO | None = None  # its note, which is empty between turns
         self.packs = Packs(os.path.join(folder, "packs"))
         self.manifests = Manifests(os.path.join(folder, "manifests"))
 
@@ -130,8 +132,17 @@ class CheckpointStore:
         self.manifests.begin(root, known, [turn.manifest for turn in self._turns()])
 
     def begin_turn(self, session_id: str, began: int) -> None:
-        """Note that files may change since `began`. Raises as `save` does."""
-        self._write(self._turn_path(session_id), msgspec.json.encode(Turn(self.manifests.own, began)))
+        """Note that files may change since `began`; takes microseconds. Raises as `save` does."""
+        path, note = self._turn_path(session_id), msgspec.json.encode(Turn(self.manifests.own, began))
+        if self._turn is not None and os.fstat(self._turn.fileno()).st_nlink:
+            self._turn.seek(0)  # in place: a new file for each turn takes longer than the rest of its checkpoint
+            write_all(self._turn.fileno(), note, path)
+            self._turn.truncate()
+            return
+        self._write(path, note)
+        if self._turn is not None:  # it was removed
+            self._turn.close()
+        self._turn = io.FileIO(path, "r+", opener=regular)
 
     def touch_turn(self, session_id: str) -> None:
         """The turn is still under way: what changes later than this is not its doing."""
@@ -139,7 +150,10 @@ class CheckpointStore:
             os.utime(self._turn_path(session_id))
 
     def end_turn(self, session_id: str) -> None:
-        """What the turn did is kept."""
+        """What the turn did is kept; takes microseconds."""
+        if self._turn is not None:
+            self._turn.truncate(0)
+            return
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._turn_path(session_id))
 
@@ -240,6 +254,10 @@ class CheckpointStore:
 
     def close(self) -> None:
         """Let go of the folder."""
+        if self._turn is not None:
+            with self._turn as file, contextlib.suppress(FileNotFoundError):
+                if not os.fstat(file.fileno()).st_size:  # it has ended
+                    os.unlink(file.name)
         self.packs.close()
         self.manifests.close()
         os.close(self._lock)
