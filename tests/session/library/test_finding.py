@@ -124,6 +124,17 @@ def test_an_id_prefix_finds_the_session_of_this_project_first(root: Path) -> Non
     assert library.resolve("01A1-THEIRS") == theirs
 
 
+def test_a_file_with_the_name_of_an_id_is_no_session(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = stored(root / folder_name("/p"), "01a1-ours", "/p")
+    write_session(tmp_path / "01a1", user_entry("a", None, "forged"), header={**HEADER, "id": "01a1-ours"})
+    monkeypatch.chdir(tmp_path)
+
+    assert SessionLibrary("/p", root).resolve("01a1") == ours
+    assert SessionLibrary("/p", root).resolve("./01a1") == tmp_path / "01a1"
+
+
 def test_a_whole_id_is_not_ambiguous_because_others_begin_with_it(root: Path) -> None:
     nightly = stored(root / folder_name("/p"), "nightly", "/p")
     stored(root / folder_name("/p"), "nightly-42", "/p")

@@ -115,10 +115,11 @@ class SessionLibrary:
         Raises:
             SessionNotFoundError: none fits, or several do.
         """
-        path = Path(os.path.expanduser(wanted))  # unlike Path.expanduser, lets an unknown user pass
-        if os.path.isfile(path):
-            return path.absolute()
-        if not wanted or os.sep in wanted or path.suffix == ".jsonl":
+        # Only what is written as a path is one: commands could give a file in the project the name of an id.
+        if not wanted or os.sep in wanted or wanted.endswith(".jsonl"):
+            path = Path(os.path.expanduser(wanted))  # unlike Path.expanduser, lets an unknown user pass
+            if os.path.isfile(path):
+                return path.absolute()
             raise SessionNotFoundError(wanted)
         for files in self._ever_further():
             fitting = sorted(file.path for file in files if _id_starts_with(file.path.name, wanted))
