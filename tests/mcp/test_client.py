@@ -37,9 +37,16 @@ async def connected(
 
 
 class _Hindered(MemoryConnection):
-    """A connection to a server that a sandbox keeps from something."""
+    """A connection to a server that a sandbox keeps from something.
+
+    Attributes:
+        longest: of the texts in which it had to look for that.
+    """
+
+    longest = 0
 
     def take_hindrance(self, said: str = "", asked: str = "") -> str:
+        self.longest = max(self.longest, len(said), len(asked))
         return "Its sandbox kept it from a.example."
 
 
@@ -109,6 +116,22 @@ class TestConnecting:
         client, connection, _ = await connected(ScriptedServer(), eras=("modern", "legacy"))
         assert client.manifest.era == "legacy"
         assert all("_meta" not in (m.get("params") or {}) for m in connection.server.received[1:])
+
+    @in_loop
+    async def test_only_the_ends_of_a_long_failure_are_searched(self) -> None:
+        long = "ENOENT " * 100_000
+        results = {
+            "fails": {"content": [{"type": "text", "text": long}], "isError": True},
+            "refuses": {"error": {"code": -32000, "message": long}},
+        }
+        connection = _Hindered(ScriptedServer(tools=[echo_tool("fails"), echo_tool("refuses")], results=results))
+        client = await McpClient.connect(lambda: connection, ScriptedQuestions(), Observed(), eras=("legacy",))
+
+        assert (await client.call("fails", {"text": long})).hindrance
+        with pytest.raises(McpError):
+            await client.call("refuses", {})
+
+        assert 1_000 < connection.longest < 10_000
 
     @in_loop
     async def test_what_kept_a_server_from_its_work_is_told_with_failures_only(self) -> None:

@@ -44,6 +44,7 @@ _SIGN_OF_LIFE_SECONDS = 5.0
 _CLIENT_ERRORS = range(400, 500)  # of HTTP: asking again changes nothing
 
 _MOST_TOLD_CHARACTERS = 1_000
+_FIRST_CHARACTERS, _LAST_CHARACTERS = 1_000, 3_000  # of an error, which is searched for places it names
 _FAILURE = re.compile(
     r"\b(?:\w*error|fail(?:ed|ure)|block(?:ed|ing)|no results|unable|could ?n[o']t|cannot|can't)\b", re.IGNORECASE
 )
@@ -159,7 +160,7 @@ class McpClient:
         if not result.failed and not _tells_of_failure(said):
             return result
         asked = msgspec.json.encode(arguments).decode()
-        return msgspec.structs.replace(result, hindrance=self._connection.take_hindrance(said, asked))
+        return msgspec.structs.replace(result, hindrance=self._connection.take_hindrance(_ends(said), _ends(asked)))
 
     async def prompt(
         self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
@@ -276,7 +277,7 @@ class McpClient:
         except (ServerGoneError, LoginNeededError, UnsupportedServerError):
             raise
         except McpError as error:
-            if not (hindrance := self._connection.take_hindrance(str(error))):
+            if not (hindrance := self._connection.take_hindrance(_ends(str(error)))):
                 raise
             text = f"{str(error).removesuffix('.')}. {hindrance}"
             raise McpError(text, code=error.code, data=error.data, status=error.status) from error
@@ -367,3 +368,10 @@ class McpClient:
 def _tells_of_failure(text: str) -> bool:
     """Return whether a short answer is about an error: many servers do not mark those as such."""
     return len(text) <= _MOST_TOLD_CHARACTERS and _FAILURE.search(text) is not None
+
+
+def _ends(text: str) -> str:
+    """The beginning and the end: searching a text of megabytes would stop kaa for minutes."""
+    if len(text) <= _FIRST_CHARACTERS + _LAST_CHARACTERS:
+        return text
+    return f"{text[:_FIRST_CHARACTERS]}\n{text[-_LAST_CHARACTERS:]}"

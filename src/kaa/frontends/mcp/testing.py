@@ -85,7 +85,7 @@ def _show(name: str, manifest: ServerManifest, seconds: float) -> None:
     for tool in manifest.tools:
         deliver(sys.stdout, sanitize(f"  {tool.name}{' (reads only)' if tool.hints.read_only else ''}\n"))
     for problem in manifest.left_out:
-        deliver(sys.stdout, sanitize(f"  {problem}\n"))
+        deliver(sys.stdout, sanitize(f"  {' '.join(problem.split())}\n"))  # a name in it begins no line of its own
 
 
 def _show_log(server: Server) -> None:
