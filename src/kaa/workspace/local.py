@@ -15,6 +15,7 @@ import msgspec
 
 from kaa.hands.policy import Policy
 from kaa.hands.wire import Frame
+from kaa.host.paths import is_below
 from kaa.host.programs import SAFE_PATH, home_of, host_programs
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
@@ -473,12 +474,21 @@ class LocalWorkspace:
             try:
                 is_outside = self._watched_by is not None
                 guarding = self._watched_by or self.sandbox
-                async with guarding.guarded(carrier, "outside" if is_outside else kind, self._seen):
+                async with (
+                    guarding.guarded(carrier, "outside" if is_outside else kind, self._seen),
+                    contextlib.AsyncExitStack() as stack,
+                ):
                     policy = self.sandbox.policy
+                    env = _changed(await self._environment(command), {**self._variables, **command.env})
+                    if is_outside:
+                        from kaa.workspace.held_hooks import held_hooks  # lazy: few commands leave the sandbox
+
+                        holding = held_hooks(env, self._root, guarding.written, self._places.work)
+                        env = await stack.enter_async_context(holding)
                     ending = await self._runner.run(
                         command.argv,
                         cwd=self._start or command.cwd,
-                        env=_changed(await self._environment(command), {**self._variables, **command.env}),
+                        env=env,
                         timeout=command.timeout,
                         waited=waited,
                         output=output.feed,
@@ -695,10 +705,10 @@ class LocalWorkspace:
 
     def _may_have_appeared(self, path: str) -> bool:
         """Whether what the user has at a path is shown only after it was looked for."""
-        if _is_below(path, self._root):
+        if is_below(path, (self._root,)):
             return False  # the project itself may be in /tmp
         in_home = os.path.dirname(path) == os.path.normpath(self._home)
-        return in_home or any(_is_below(path, directory) for directory in self.sandbox.temporary)
+        return in_home or is_below(path, self.sandbox.temporary)
 
     async def _refuse_secrets(self, path: str) -> None:
         """Where no kernel does it, hide by name what is to be hidden. Commands are not run there without a yes."""
@@ -813,10 +823,6 @@ def _changed(environment: Mapping[str, str], changes: Mapping[str, str | None]) 
     """An environment with variables set or, with None, removed."""
     merged = {**environment, **changes}
     return {name: value for name, value in merged.items() if value is not None}
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 async def _permit_all(_files: int, _size: int) -> bool:

@@ -459,12 +459,13 @@ class TestForeseenNeeds:
         assert question.reasons == ("git push uses the network and your credentials, which the sandbox hides",)
         assert stage.ran == [("git push", "outside")]
 
-    def test_a_rule_answers_it(self) -> None:
-        stage = Stage(allow=["outside bash: git push"], policy="auto")
+    @pytest.mark.parametrize("command", ["git push", "gh pr checkout 5"])
+    def test_a_rule_answers_it_and_what_git_brings_is_guarded(self, command: str) -> None:
+        stage = Stage(allow=[f"outside bash: {command}"], policy="auto")
 
-        stage.commands("git push")
+        stage.commands(command)
 
-        assert stage.ran == [("git push", "outside")]
+        assert stage.ran == [(command, "outside")]
 
     def test_a_rule_for_the_inside_does_not_answer_it(self) -> None:
         stage = Stage(Deny(), allow=["bash: git push"])

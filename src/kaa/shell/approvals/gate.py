@@ -439,7 +439,7 @@ class Gate:
             return None
         if call.risk == "command":
             # What git brings is not in the words that a rule or an earlier answer allows.
-            is_watched = verdict.asked or (call.reach is not None and call.reach.runs("git"))
+            is_watched = verdict.asked or (call.reach is not None and call.reach.uses_git)
             workspace_of = self._sandbox.watched if is_watched else self._sandbox.unattended
             place = self._outside.links(call), self._outside.start(call)
             return WorkspacePermit(

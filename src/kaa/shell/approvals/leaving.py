@@ -86,8 +86,6 @@ _SAFE_OPTIONS = {
     "scp": re.compile(r"-[346BCTpqrv]+|-[Pil]"),
     "ssh": re.compile(r"-[46CNTntqvx]+|-[ilp]"),
 }
-# They run git, which follows links among its own files.
-_USING_GIT = frozenset({"gh", "git", "glab"})
 # Where git has files that it writes, besides those directly in `.git`.
 _WRITTEN_BY_GIT = ("info", "logs", "refs", "worktrees")
 _MOST_FILES_OF_GIT = 4096
@@ -136,8 +134,7 @@ def objection_to_leaving(
             return reason
     if not call.reach.is_flat:
         return "it is no plain list of commands, in which one could see what runs"
-    uses_git = any(program_name(words[0] or "") in _USING_GIT for words in call.reach.commands)
-    if uses_git and (link := _link_of_git(root)):
+    if call.reach.uses_git and (link := _link_of_git(root)):
         return f"git would write through the link {link}"
     uses_glab = any(program_name(words[0] or "") == "glab" for words in call.reach.commands)
     if uses_glab and (settings := _settings_of_glab(root)):

@@ -92,6 +92,7 @@ _GIT_OTHERWISE = {
 
 # Options of ssh that take a value in the next word (ssh(1)).
 _SSH_VALUES = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
+_USING_GIT = frozenset({"gh", "git", "glab"})
 
 
 class CommandReach(msgspec.Struct, frozen=True):
@@ -109,9 +110,10 @@ class CommandReach(msgspec.Struct, frozen=True):
     complete: bool
     is_flat: bool = False
 
-    def runs(self, program: str) -> bool:
-        """Whether one of the programs has this name, wherever it lies."""
-        return any(words and posixpath.basename(words[0] or "") == program for words in self.commands)
+    @property
+    def uses_git(self) -> bool:
+        """Whether one of the programs is git, or a client that runs it, wherever it lies."""
+        return any(words and posixpath.basename(words[0] or "") in _USING_GIT for words in self.commands)
 
 
 def reach(script: Script) -> CommandReach:

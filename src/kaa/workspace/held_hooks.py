@@ -1,0 +1,174 @@
+"""Hooks of git that lie in the project: outside the sandbox, git runs none that has changed since the command began.
+
+With `core.hooksPath = githooks`, `git pull --rebase` writes hooks of the commits that it replays, which the model may
+have made, and runs them before the guard can look. So git gets hooks of kaa's own instead, which run this file.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+_MOST_ENTRIES = 5_000  # the nearest ones of a folder of hooks
+_MOST_BYTES = 1024 * 1024  # of a file; of the rest, the size counts, and when it was changed
+_QUESTION = ("rev-parse", "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks")
+_ANSWERS = 3
+_SECONDS = 10.0
+_HOOK = """\
+#!/bin/sh
+{check} </dev/null || exit 0
+exec {hooks}/"${{0##*/}}" "$@"
+"""
+
+
+class _Hooks(NamedTuple):
+    """Where a repository has its hooks.
+
+    Attributes:
+        git_directory: of the repository, or of its worktree.
+        directory: that git looks into.
+        folder: all of what hooks there may load.
+    """
+
+    git_directory: str
+    directory: str
+    folder: str
+
+
+@contextlib.asynccontextmanager
+async def held_hooks(
+    environment: Mapping[str, str], root: str, written: Sequence[str], work: str
+) -> AsyncIterator[dict[str, str]]:
+    """Hold the hooks of repositories in the project while a command runs. Gives the variables of the command.
+
+    Args:
+        environment: the variables without this.
+        root: the project.
+        written: real paths of directories that commands can write.
+        work: a directory that they cannot write.
+
+    Raises:
+        OSError: the hooks cannot be read, or git does not say where they are.
+    """
+    hooks = await asyncio.to_thread(lambda: list(_of_project(environment, root, written)))
+    count = environment.get("GIT_CONFIG_COUNT", "0")
+    if not hooks or not count.isdecimal():  # then git refuses to run
+        yield {**environment}
+        return
+    own = tempfile.mkdtemp(prefix="hooks-", dir=work)
+    try:
+        settings = {"GIT_CONFIG_COUNT": str(int(count) + len(hooks))}
+        for number, one in enumerate(hooks, int(count)):
+            place = os.path.join(own, str(number))
+            await asyncio.to_thread(_hold, one, place)
+            # A command may work in several repositories, each with its hooks.
+            pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in one.git_directory)
+            settings[f"GIT_CONFIG_KEY_{number}"] = f"includeIf.gitdir:{pattern}.path"
+            settings[f"GIT_CONFIG_VALUE_{number}"] = f"{place}.config"
+        yield {**environment, **settings}
+    finally:
+        await asyncio.to_thread(shutil.rmtree, own, ignore_errors=True)
+
+
+def _of_project(environment: Mapping[str, str], root: str, written: Sequence[str]) -> Iterable[_Hooks]:
+    """The hooks that commands could bring: git writes them into the project, or what links among them lead to."""
+    from kaa.hands.confinement import repositories  # lazy, all: without them, this file checks hooks
+    from kaa.hands.protected import is_protected
+    from kaa.host.paths import is_below
+    from kaa.host.programs import host_programs
+
+    if (git := host_programs(environment).find("git")) is None:
+        return
+    for top in dict.fromkeys((root, *(os.path.dirname(found.entry) for found in repositories.find(root)))):
+        lines = _answers(git, environment, top)
+        if len(lines) != _ANSWERS:
+            continue
+        git_directory, common, hooks = (os.path.join(top, line) for line in lines)
+        of_git = (git_directory, os.path.realpath(common))
+        paths = [hooks]
+        with contextlib.suppress(OSError), os.scandir(hooks) as entries:
+            paths += [entry.path for entry in entries if entry.is_symlink()]
+        if any(is_below(path, written) and not is_below(path, of_git) for path in map(os.path.realpath, paths)):
+            names = os.path.relpath(hooks, top).split("/")
+            protected = (end for end in range(1, len(names)) if is_protected(names[:end]))  # `.husky` of `.husky/_`
+            end = next(protected, len(names))
+            yield _Hooks(git_directory, hooks, os.path.normpath(os.path.join(top, *names[:end])))
+
+
+def _answers(git: str, environment: Mapping[str, str], top: str) -> list[str]:
+    nowhere = subprocess.DEVNULL
+    try:
+        answer = subprocess.run(
+            [git, *_QUESTION],
+            cwd=top,
+            env=environment,
+            stdin=nowhere,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(f"git does not say where the hooks of {top} are") from error
+    return os.fsdecode(answer.stdout).splitlines() if answer.returncode == 0 else []
+
+
+def _hold(hooks: _Hooks, place: str) -> None:
+    """Make hooks that run those of a repository as long as these stay as they are, and their configuration."""
+    os.mkdir(place)
+    check = (sys.executable, "-I", "-S", __file__, hooks.folder, _digest(hooks.folder))
+    text = _HOOK.format(check=shlex.join(check), hooks=shlex.quote(hooks.directory))
+    for name in os.listdir(hooks.directory) if os.path.isdir(hooks.directory) else ():
+        if os.access(os.path.join(hooks.directory, name), os.X_OK):
+            with open(os.open(os.path.join(place, name), os.O_WRONLY | os.O_CREAT, 0o700), "w") as file:
+                file.write(text)
+    quoted = place.replace("\\", "\\\\").replace('"', '\\"')
+    with open(f"{place}.config", "w") as file:
+        file.write(f'[core]\n\thooksPath = "{quoted}"\n')
+
+
+def _digest(folder: str) -> str:
+    """Return a digest of what is in a folder and below it, or, of links, behind them."""
+    found, pending, seen = hashlib.sha256(), deque([folder]), 0
+    while pending and seen < _MOST_ENTRIES:
+        directory = pending.popleft()
+        for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else ():
+            seen += 1
+            path = os.path.join(directory, name)
+            if os.path.isdir(path) and not os.path.islink(path):
+                pending.append(path)
+            # A link to the same content may lead to where commands exchange it afterwards.
+            found.update(os.fsencode(f"{path}\0{os.path.realpath(path)}\0{_content(path)}\0"))
+    return found.hexdigest()
+
+
+def _content(path: str) -> str:
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            return f"{status.st_mode:o}"
+        with open(path, "rb") as file:
+            content = hashlib.sha256(file.read(_MOST_BYTES)).hexdigest()
+        rest = (status.st_size, status.st_ctime_ns) if status.st_size > _MOST_BYTES else ()
+        return f"{status.st_mode:o} {content} {rest}"
+    except OSError as error:
+        return str(error.errno)
+
+
+def _check(folder: str, digest: str) -> int:
+    if _digest(folder) == digest:
+        return 0
+    sys.stderr.write(f"kaa: {folder} has changed since this command began, so git runs no hook of it\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(_check(*sys.argv[1:]))
