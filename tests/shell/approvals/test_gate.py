@@ -2,6 +2,7 @@
 
 import asyncio
 import posixpath
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -900,6 +901,23 @@ class TestBefore:
         assert [question.escalations for question in stage.person.questions] == [(OUTSIDE,)] * 2
         assert "deploy.sh, which commands in the sandbox can write" in stage.person.questions[0].reasons[0]
         assert stage.person.questions[0].suggestion is None
+
+    @pytest.mark.parametrize("configured", ["filter.x.smudge=scripts/smudge", "include.path=../.gitconfig"])
+    def test_a_rule_for_git_that_may_bring_what_it_obeys_asks_each_time(self, tmp_path: Path, configured: str) -> None:
+        key, _, value = configured.partition("=")
+        (tmp_path / "scripts").mkdir()
+        (tmp_path / "scripts" / "smudge").write_text("")
+        subprocess.run(["sh", "-c", f"git init -q && git config {key} {value}"], cwd=tmp_path, check=True)
+        rules = ["outside bash: git pull", "outside bash: git push", "outside bash: gh pr checkout 5"]
+        stage = Stage(AllowOnce(), AllowOnce(), AllowOnce(), allow=rules, policy="auto")
+        stage.sandbox.root = str(tmp_path)
+
+        stage.commands("git pull", "git push", "git pull", "gh pr checkout 5")
+
+        assert [question.title for question in stage.person.questions] == ["git pull", "git pull", "gh pr checkout 5"]
+        assert {question.suggestion for question in stage.person.questions} == {None}
+        assert "which commits that it brings can replace" in stage.person.questions[0].reasons[0]
+        assert [permit for _, permit in stage.ran] == ["outside"] * 4
 
     def test_where_nothing_confines_every_write_and_command_is_asked_in_auto(self) -> None:
         stage = Stage(AllowOnce(), AllowForSession(), policy="auto")

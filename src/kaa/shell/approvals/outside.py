@@ -1,7 +1,7 @@
 """What a command would meet outside the sandbox, and do there: judged before somebody is asked to let it leave."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -10,9 +10,15 @@ from kaa.host.shims import is_shim
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.foresight import removed_worktree
+from kaa.shell.approvals.grammar import Words
+from kaa.shell.approvals.programs import program_name
 from kaa.shell.boundary import SandboxControl
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.protocol import Links, Start
+
+# Subcommands of git that write no file of the working tree.
+_BRINGING_NOTHING = tuple((name,) for name in "commit fetch log ls-remote push remote show status tag".split())  # noqa: SIM905
+_BRINGING_BY_CLIENT = frozenset({"checkout", "merge", "sync"})  # of gh and glab
 
 
 class Outside:
@@ -112,7 +118,28 @@ class Outside:
         searches = (files_named, files_described) if is_to_leave else (files_named,)
         commands = call.reach.commands if call.reach and self._sandbox.mode != "full-access" else ()
         files = ((words[0] or "", file) for search in searches for words in commands for file in search(words))
-        return next((wording.runs_writable(name, path) for name, file in files if (path := self._writable(file))), None)
+        found = next(
+            (wording.runs_writable(name, path) for name, file in files if (path := self._writable(file))), None
+        )
+        return found or (None if is_to_leave else self._replaced_by_git(commands))
+
+    def _replaced_by_git(self, commands: Iterable[Words]) -> str | None:
+        """What of the project git may bring and then obey in the same command; None if nothing.
+
+        It brings commits, which the model can have made. Hooks are held while it runs.
+        """
+        of_git = (words for words in commands if program_name(words[0] or "") == "git")
+        by_client = any(not _BRINGING_BY_CLIENT.isdisjoint(words) for words in commands)
+        if not by_client and all(words[1:2] in _BRINGING_NOTHING for words in of_git):
+            return None
+        from kaa.hands.confinement import repositories  # lazy, both: few rules let git out
+        from kaa.hands.confinement.named import NamedByConfiguration
+
+        root = os.path.realpath(self._sandbox.root)
+        named = NamedByConfiguration((root,), os.path.expanduser("~"))
+        gits = (*repositories.above((root,)), *repositories.find(root))
+        files = (path for path in (*named.own(gits), *named.everywhere(gits)) if not os.path.isdir(path))
+        return next(map(wording.replaced_by_git, files), None)
 
     def _writable(self, name: str) -> str | None:
         """Where a path leads, if calls without a permit can write there."""

@@ -116,6 +116,11 @@ def runs_writable(name: str, path: str) -> str:
     return f"{name} runs or obeys {path}, {_WRITABLE}"
 
 
+def replaced_by_git(path: str) -> str:
+    """Why no rule and no earlier answer lets git out of the sandbox that brings commits."""
+    return f"git's configuration has it obey {path}, which commits that it brings can replace"
+
+
 def refused(reason: str) -> str:
     """The user said no."""
     said = reason.strip()
