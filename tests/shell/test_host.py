@@ -10,7 +10,7 @@ import pytest
 
 from kaa.core.events import AgentEnd, Event, MessageUpdate
 from kaa.core.messages import user_message
-from kaa.ext.errors import ExtensionError
+from kaa.ext.errors import ExtensionError, MessageBlockedError
 from kaa.ext.loader import load_extension
 from kaa.ext.questions import Confirmed, Dismissed, Question, TrustDecision
 from kaa.session.errors import SessionNotFoundError
@@ -598,6 +598,63 @@ def test_findings_of_the_guard_reach_the_conversation_whose_command_runs_or_else
 async def _appears(path: Path) -> None:
     while not path.exists():
         await asyncio.sleep(0.01)
+
+
+class TestWhatWasSaidWhileARunEnded:
+    """It is said behind the run, one message after another."""
+
+    @staticmethod
+    async def _ended_with(hosted: HostedConversation, *texts: str) -> "asyncio.Task[None]":
+        """Begin a run in whose last moment these are said."""
+
+        def say_more(event: Event) -> None:
+            if isinstance(event, AgentEnd):
+                unsubscribe()
+                for text in texts:
+                    hosted.conversation.queue(user_message(text), steer=True)
+
+        unsubscribe = hosted.conversation.subscribe(say_more)
+        return asyncio.create_task(hosted.work.say(user_message("work")))
+
+    def test_is_in_a_file_until_the_session_has_it(self, stage: Stage) -> None:
+        stage.server.begin([say("one"), Answer(text=("two", "."), fault=Fault("stall"))])
+
+        async def scenario() -> list[str]:
+            host = stage.host()
+            hosted = await host.open(_OPTIONS, MemoryWorkspace())
+            await hosted.begin()
+            saying = await self._ended_with(hosted, "first", "second")
+            await asyncio.to_thread(stage.server.wait_until_stalled)
+            (path,) = stage.home.glob("sessions/**/*.waiting")
+            waiting = [part["text"] for message in json.loads(path.read_bytes()) for part in message["content"]]
+            await host.close()
+            await saying
+            return waiting
+
+        assert run(scenario()) == ["second"]
+
+    def test_comes_back_if_it_is_kept_from_the_model(self, stage: Stage) -> None:
+        stage.server.begin([say("one")])
+        stage.install(
+            "from kaa.ext.api import Block\n"
+            "async def judge(message, context):\n"
+            "    return Block('no apples') if 'apples' in message.text else None\n"
+            "def extend(api):\n"
+            "    api.on_user_message(judge)\n"
+        )
+
+        async def scenario() -> list[str]:
+            host = stage.host()
+            hosted = await host.open(_OPTIONS, MemoryWorkspace())
+            await hosted.begin()
+            saying = await self._ended_with(hosted, "apples", "second")
+            with pytest.raises(MessageBlockedError):
+                await saying
+            unsaid = [message.text for message in await hosted.work.take_unsaid()]
+            await host.close()
+            return unsaid
+
+        assert run(scenario()) == ["apples", "second"]
 
 
 class TestSwitching:

@@ -80,14 +80,14 @@ class WaitingMessages:
         """Keep these for the next opening of the session, if there can be one."""
         if not self._session.exists():
             return
-        self._left += messages
+        new = [message for message in messages if not _has(self._left, message)]
+        self._left = sorted([*self._left, *new], key=lambda message: message.timestamp)
         self.keep(self._waiting)
 
     def hold(self, messages: Sequence[UserMessage]) -> None:
         """Keep these until `let_go`, as they wait no more but nothing else keeps them yet."""
-        new = [message for message in messages if not _has(self._left, message)]
-        self._handed_out += new
-        self.leave(new)
+        self._handed_out += [message for message in messages if not _has(self._left, message)]
+        self.leave(messages)
 
     def take_left(self) -> list[UserMessage]:
         """Take what waited when the session's kaa was killed. A kill before `let_go` leaves it here."""
@@ -97,9 +97,11 @@ class WaitingMessages:
 
     def let_go(self, messages: Sequence[UserMessage]) -> None:
         """Something else keeps these messages, which `take_left` gave or `hold` got."""
+        before = len(self._left)
         self._left = [message for message in self._left if not _has(messages, message)]
         self._handed_out = [message for message in self._handed_out if not _has(messages, message)]
-        self.keep(self._waiting)
+        if len(self._left) < before:
+            self.keep(self._waiting)
 
 
 def recover_waiting(

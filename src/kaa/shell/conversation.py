@@ -1,15 +1,15 @@
 """A conversation without any user interface: submit, steer, abort, observe. Every frontend sits on this."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from kaa.core.agent import Agent, Subscriber
-from kaa.core.events import AgentEnd, Event, ToolExecutionEnd, UserCommandEnd
+from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionEnd, UserCommandEnd
 from kaa.core.messages import Json, Message, UserMessage, user_message
 from kaa.core.tool import ToolResult
 from kaa.core.usage import ContextParts, UsageReport
@@ -433,6 +433,20 @@ class Conversation:
     def subscribe_agents(self, subscriber: Subscriber) -> Callable[[], None]:
         """Pass every event of the agents that tools run to `subscriber`; each carries the agent's id."""
         return self._session.agents.subscribe(subscriber)
+
+    @contextmanager
+    def recording(self, recorded: Callable[[], None]) -> Iterator[None]:
+        """Call `recorded` after each message in the user's role that the session gets within the block."""
+
+        def note(event: Event) -> None:
+            if isinstance(event, MessageEnd) and isinstance(event.message, UserMessage):
+                recorded()
+
+        unsubscribe = self.subscribe(note)
+        try:
+            yield
+        finally:
+            unsubscribe()
 
     async def submit(self, message: UserMessage | str) -> SubmitOutcome:
         """Do what the user asks: run a slash command, or give the message to the model and work to the end.

@@ -233,17 +233,30 @@ class WorkQueue:
         outcome = last = await self._working(conversation.submit(message))
         # What was said in the moment in which it stopped, or while /compact went on, would wait for ever.
         while not conversation.is_running and (late := _left_waiting(conversation, last, waited=waited)):
-            for one in late:
-                last = await self._working(conversation.submit(one))
+            conversation.hold(late)  # the last one waits for the runs about those before
+            while late:
+                if self._has_ended:
+                    self._unsaid += self._persons(late)
+                    break
+                with conversation.recording(partial(conversation.let_go, late[:1])):
+                    try:
+                        last = await self._working(conversation.submit(late[0]))
+                    except Exception:
+                        self._unsaid += self._persons(late)
+                        raise
+                del late[0]
         return last if isinstance(outcome, AgentEnd) and isinstance(last, AgentEnd) else outcome
 
     def _taken_back(self) -> list[UserMessage]:
         """Take back the messages of the person that wait. Those of extensions, such as reports of agents, stay."""
-        waiting = self._conversation.clear_queues()
-        for message in waiting:
+        return self._persons(self._conversation.clear_queues())
+
+    def _persons(self, messages: Sequence[UserMessage]) -> list[UserMessage]:
+        """The messages of the person among these; the others wait again."""
+        for message in messages:
             if message.note is not None:
                 self._conversation.queue(message, steer=False)
-        return _of_person(waiting)
+        return _of_person(messages)
 
     def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         # Not in the context of whoever asks for it: what holds for an agent there does not hold for the conversation.
