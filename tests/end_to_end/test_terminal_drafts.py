@@ -6,7 +6,9 @@ import re
 import signal
 from pathlib import Path
 
-from tests.end_to_end.seat import READY, Seat, enter, is_idle, pausing
+import pytest
+
+from tests.end_to_end.seat import READY, Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import say
 from tests.support.program import Program
 
@@ -208,3 +210,106 @@ def test_a_draft_whose_completion_is_broken_does_not_end_the_terminal(seat: Seat
         program.wait_for(READY)
         program.press("ctrl+c", "ctrl+d")
         assert program.wait_for_end() == 0
+
+
+def hooked(seat: Seat, event: str) -> Path:
+    """Have a hook wait for the file that is returned."""
+    go = seat.project / "go"
+    waits = {"type": "command", "command": f"until [ -e {go} ]; do sleep 0.1; done"}
+    (seat.home / "hooks.json").write_text(json.dumps({"hooks": {event: [{"matcher": "", "hooks": [waits]}]}}))
+    return go
+
+
+def secret(seat: Seat, tier: str) -> str:
+    """A file that kaa asks about before it is sent, as it is mentioned."""
+    if tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")
+    path = seat.home.parent / ".aws" / "credentials"
+    path.parent.mkdir()
+    path.write_text("grapes\n")
+    return "@~/.aws/credentials"
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("has_file", [False, True])
+def test_messages_whose_files_are_not_read_yet_come_back(
+    seat: Seat, tier: str, how: signal.Signals, *, has_file: bool
+) -> None:
+    about = secret(seat, tier)
+    with seat.open(*["tell me of figs"] * has_file, script=[say("All about figs.")], sandbox="") as program:
+        if has_file:
+            program.wait_for("All about figs.")
+        program.wait_for(is_idle)
+        enter(program, f"look into {about} first")
+        program.wait_for("may hold secrets")
+        enter(program, "second")
+        enter(program, "/name third")
+        program.type("not yet")
+        program.wait_for(lambda _: is_kept(seat, "not yet"))
+        os.kill(program.pid, how)
+        program.wait_for_end()
+
+    with seat.open(*["-c"] * has_file) as program:
+        text = rf"look\s+into\s+{re.escape(about)}\s+first\s+second\s+/name\s+third\s+not\s+yet"
+        program.wait_for(re.compile(text))
+        assert len(re.findall("second", program.screen.text())) == 1
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("has_file", [False, True])
+def test_messages_that_a_hook_looks_at_come_back(seat: Seat, how: signal.Signals, *, has_file: bool) -> None:
+    go = hooked(seat, "UserPromptSubmit")
+    go.touch()
+    with seat.open(*["tell me of figs"] * has_file, script=[say("All about figs.")]) as program:
+        if has_file:
+            program.wait_for("All about figs.")
+        program.wait_for(is_idle)
+        go.unlink()
+        enter(program, "look into apples first")
+        program.type("second")
+        program.press("alt+enter")
+        program.type("not yet")
+        program.wait_for(lambda _: is_kept(seat, "not yet"))
+        os.kill(program.pid, how)
+        program.wait_for_end()
+
+    with seat.open(*["-c"] * has_file) as program:
+        program.wait_for(re.compile(r"look\s+into\s+apples\s+first\s+second\s+not\s+yet"))
+        assert len(re.findall("second", program.screen.text())) == 1
+
+
+def test_what_is_entered_is_done_in_its_order_where_a_file_is_asked_about(seat: Seat, tier: str) -> None:
+    about = secret(seat, tier)
+    with seat.start(about, "first", script=[say("Sweet."), say("Sour.")], sandbox="") as program:
+        program.wait_for("may hold secrets")
+        enter(program, "second")
+        enter(program, "/name third")
+        answer(program, "y")
+        program.wait_for("third")
+        program.wait_for("Sour.")
+        program.wait_for(READY)
+
+    said = [content for role, content in seat.heard() if role == "user"]
+    assert [next(word for word in ("first", "second") if word in text) for text in said] == ["first", "second"]
+
+
+def test_commands_of_the_command_line_are_done_before_what_is_entered_while_kaa_starts(seat: Seat) -> None:
+    go = hooked(seat, "SessionStart")
+    folder = seat.home / "extensions"
+    folder.mkdir()
+    (folder / "mine.py").write_text(
+        "from kaa.ext.api import Submit\n"
+        "async def ask(arguments, context):\n"
+        "    return Submit(f'asked {arguments}')\n"
+        "def extend(api):\n"
+        "    api.register_command('ask', 'Ask', ask, argument_hint='ABOUT')\n"
+    )
+    with seat.start("/ask apples", script=[say("Sweet."), say("Sour.")]) as program:
+        program.wait_for("Ask kaa to do something")
+        enter(program, "and pears")
+        program.wait_for("afterwards: and pears")
+        go.touch()
+        program.wait_for("Sour.")
+        program.wait_for(READY)
+
+    assert [content for role, content in seat.heard() if role == "user"] == ["asked apples", "and pears"]

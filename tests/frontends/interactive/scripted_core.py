@@ -173,13 +173,22 @@ class ScriptedCore:
     def refresh_status(self) -> None:
         self._tell_status()
 
-    async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
+    async def in_turn(self) -> None:
+        pass
+
+    async def say(
+        self, message: UserMessage, *, follow_up: bool = False, kept: Callable[[], None] = lambda: None
+    ) -> None:
+        kept()
         if self._agent.is_working:
             self._agent.steering.append(message)
             self.audience.show_events([self._agent.queue()])
         else:
             self._agent.is_working = True
             self._stories.append(self._agent.run(message))
+
+    async def say_held(self, message: UserMessage) -> None:
+        await self.say(message)
 
     async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> WorkResult[ResultT]:
         return WorkResult(await work(), self._agent.steering if self.chance.one_in(4) else [])
@@ -205,7 +214,8 @@ class ScriptedCore:
         )
         yield [end]
 
-    async def command(self, text: str) -> CommandReply:
+    async def command(self, text: str, kept: Callable[[], None] = lambda: None) -> CommandReply:
+        kept()
         return CommandReply(self.chance.text())
 
     async def abort(self) -> list[UserMessage]:

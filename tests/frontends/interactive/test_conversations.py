@@ -51,16 +51,19 @@ class HeldCore:
         """Open later, do the rest now."""
         before = len(self.sessions)
 
-        async def worked() -> None:
-            await work(self)
+        async def worked() -> Any:
+            return await work(self)
 
         try:
-            run(worked())
+            result = run(worked())
         except _OpensLaterError:
             assert len(self.sessions) > before
             assert done is not None
             assert failed is not None
             self._opening.append((done, failed))
+            return
+        if done is not None:
+            done(result)
 
     def opens(self) -> None:
         """The conversation that was asked for first is open."""
@@ -79,14 +82,18 @@ class HeldCore:
     async def submit_first(self) -> None:
         pass
 
+    async def in_turn(self) -> None:
+        pass
+
     async def prepare(self) -> None:
         pass
 
     async def take_unsaid(self) -> list[UserMessage]:
         return []
 
-    async def say(self, message: Any, *, follow_up: bool) -> None:
+    async def say(self, message: Any, *, follow_up: bool, kept: Callable[[], None]) -> None:
         self.said.append(message.text)
+        kept()
 
 
 class _OpensLaterError(Exception):
@@ -103,12 +110,13 @@ class World:
         attention = Attention(seat.main_view, seat.terminal)
         presenter = EventPresenter(seat.main_view, transcript, Activity(seat.main_view, attention), attention)
         ui = UIContext(seat.main_view, cast("CoreThread[Engine]", self.held), presenter.show_failure)
-        commands = Commands()
+        commands, drafts = Commands(), DraftKeeper(seat.main_view, Attachments(), EarlyText(folder))
         submission = Submission(
             ui,
             commands,
             Attachments(),
             PromptHistory(folder),
+            drafts.hold,
             presenter.show_notice,
             presenter.show_failure,
             lambda _: None,
@@ -117,7 +125,7 @@ class World:
             ui,
             presenter,
             submission,
-            DraftKeeper(seat.main_view, Attachments(), EarlyText(folder)),
+            drafts,
             on_opened=lambda: None,
             give_back=lambda _: None,
         )

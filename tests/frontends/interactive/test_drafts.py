@@ -184,6 +184,55 @@ def test_what_is_entered_before_a_session_is_open_is_kept_until_the_session_has_
     assert recover_draft(tmp_path / "s.jsonl").text == "typed behind"
 
 
+def test_what_is_entered_early_and_too_long_does_not_stop_the_draft(session: Path) -> None:
+    with seated(session.parent) as seat:
+        keeper = _keeper(seat)
+        keeper.begin(session, Draft())
+        seat.main_view.editor.set_text("typed behind")
+        keeper.entered(["x" * 5_000_000])
+        assert "the limit is 4 MiB" in seat.main_view.status.text
+
+    assert recover_draft(session).text == "typed behind"
+
+
+def test_what_was_sent_is_kept_with_its_images_until_something_else_does(session: Path) -> None:
+    with seated(session.parent) as seat:
+        attachments = Attachments()
+        keeper = _keeper(seat, attachments)
+        keeper.begin(session, Draft())
+        image = ImageContent("AAAA", "image/png")
+        sent = f"look at {attachments.add(image)}"
+        first, second = keeper.hold(sent), keeper.hold("and this")
+        attachments.message(sent)
+        seat.main_view.editor.set_text("typed behind")
+        keeper.keep()
+        assert recover_draft(session) == Draft(f"{sent}\n\nand this\n\ntyped behind", {1: image})
+        first()
+        first()
+        assert recover_draft(session) == Draft("and this\n\ntyped behind")
+        second()
+
+    assert recover_draft(session) == Draft("typed behind")
+
+
+def test_a_draft_goes_with_its_editor_to_another_session_and_is_on_the_disk_all_the_time(session: Path) -> None:
+    other = session.with_name("2026-02-03_other.jsonl")
+    with seated(session.parent) as seat:
+        keeper = _keeper(seat)
+        keeper.begin(session, Draft())
+        seat.main_view.editor.set_text("typed")
+        keeper.keep()
+        os.mkfifo(draft_path(other))
+        draft_path(other).with_name(f"{draft_path(other).name}.new").mkdir()  # nothing can be written there
+        keeper.begin(other, Draft())
+        assert recover_draft(session).text == "typed"
+        draft_path(other).with_name(f"{draft_path(other).name}.new").rmdir()
+        keeper.keep()
+
+    assert not draft_path(session).exists()
+    assert recover_draft(other).text == "typed"
+
+
 def test_what_was_entered_before_a_kill_comes_back_in_its_directory_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

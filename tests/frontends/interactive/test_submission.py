@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,11 +25,14 @@ class Engine:
         self.failure: Exception | None = None
         self.refuses = False
 
-    async def say(self, message: UserMessage, *, follow_up: bool) -> None:
+    async def in_turn(self) -> None:
+        """Nothing is before anything else."""
+
+    async def say(self, message: UserMessage, *, follow_up: bool, kept: Callable[[], None]) -> None:
         self.said.append(message)
         self._note("say", message.text, follow_up)
 
-    async def command(self, text: str) -> CommandReply:
+    async def command(self, text: str, _kept: Callable[[], None]) -> CommandReply:
         self._note("command", text)
         return CommandReply(f"reply to {text}", refused=self.refuses)
 
@@ -70,6 +73,7 @@ class World:
             commands,
             self.attachments,
             self.history,
+            lambda _: lambda: None,
             self.replies.append,
             self.failures.append,
             lambda _: None,

@@ -106,6 +106,11 @@ def test_what_waits_is_told_in_its_order_and_not_at_length() -> None:
         " afterwards: three",
         " Alt+Up takes the last one back",
     ]
+    queued.show_entered(["four"])
+    queued.show(["one"], [])
+    assert visible(queued.render(80))[:2] == [" steering: one", " afterwards: four"]
+    queued.show_entered([])
+    assert visible(queued.render(80))[0] == " steering: one"
     queued.show(list("abcde"), [])
     assert visible(queued.render(80))[3] == " and 2 more"
     queued.show([], [])

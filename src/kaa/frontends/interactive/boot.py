@@ -182,7 +182,7 @@ class Start:
                     self._main_view.editor.set_text("")
                 case Key(id=id_) if self._submitted and id_ in self._main_view.context.keymap.keys(_TAKE_BACK):
                     self._main_view.give_back([self._submitted.pop()], "\n\n")
-                    self._main_view.queued.show((), self._submitted)
+                    self._main_view.queued.show_entered(self._submitted)
                 case Key() | Paste():
                     self._main_view.typed_at = time.monotonic()
                     self._main_view.editor.key(event)
@@ -191,7 +191,7 @@ class Start:
 
     def _submit(self) -> None:
         self._submitted.append(self._main_view.editor.take())
-        self._main_view.queued.show((), self._submitted)
+        self._main_view.queued.show_entered(self._submitted)
         self._main_view.say("starting…")
         self._keep_early()
 

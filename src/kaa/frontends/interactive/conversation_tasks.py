@@ -46,7 +46,7 @@ class ConversationTasks:
             (failed or self._ui.show_failure)(error)
             self._take_back()
 
-        self._ui.call(lambda engine: engine.work.aside(lambda: work(engine)), finished, went_wrong)
+        self._ui.call(lambda engine: engine.aside(lambda: work(engine)), finished, went_wrong)
 
     def compact(self, instructions: str) -> None:
         """Condense the conversation. Its events tell what came of it."""
@@ -64,14 +64,18 @@ class ConversationTasks:
         self._let_go(messages)
 
     def give_back_left(self, messages: list[UserMessage]) -> None:
-        """Put what waited before the conversation was opened into the editor, unless its draft has it already.
+        """Put what waited before the conversation was opened into the editor, but for what its draft has already.
 
-        A kill may have come when the messages had been written into the draft, and not yet removed from their file.
+        A kill may have come when messages were in the draft and in their file.
         """
         texts = [self._attachments.take_back(message) for message in messages]
-        typed, left = without_numbers(self._ui.main_view.editor.text), without_numbers("\n\n".join(texts))
-        if typed != left and not typed.startswith(f"{left}\n\n"):
-            self._ui.main_view.give_back(texts, "\n\n")
+        typed, new = f"\n\n{without_numbers(self._ui.main_view.editor.text)}\n\n", []
+        for text in texts:
+            if (kept := f"\n\n{without_numbers(text)}\n\n") in typed:
+                typed = typed.replace(kept, "\n\n", 1)
+            else:
+                new.append(text)
+        self._ui.main_view.give_back(new, "\n\n")
         self._let_go(messages)
 
     def _let_go(self, messages: list[UserMessage]) -> None:
@@ -83,4 +87,4 @@ class ConversationTasks:
         self._ui.call(lambda engine: engine.take_unsaid(), self.give_back, lambda _: None)
 
     def _say(self, message: UserMessage) -> None:
-        self._ui.call(lambda engine: engine.work.say(message))
+        self._ui.call(lambda engine: engine.say_held(message), None, self.failed)

@@ -125,7 +125,7 @@ class Conversations:
         return True
 
     def _waiting_changed(self) -> None:
-        self._ui.main_view.queued.show((), self._waiting)
+        self._ui.main_view.queued.show_entered(self._waiting)
         self._drafts.entered(self._waiting)
 
     def open_new(self, *, clear: bool) -> None:
@@ -188,7 +188,9 @@ class Conversations:
 
     def submit(self, *, follow_up: bool = False) -> None:
         """Do what stands in the editor, or keep it until there is a conversation."""
-        if self._is_open or (not self._is_opening and self._submission.needs_no_conversation):
+        if self._is_open and self._waiting:  # for a moment: what was entered before goes first
+            self.keep([self._ui.main_view.editor.take()])
+        elif self._is_open or (not self._is_opening and self._submission.needs_no_conversation):
             self._submission.submit(follow_up=follow_up)
         elif not self._ui.main_view.editor.is_empty:
             self._ui.say("starting…")
@@ -226,8 +228,9 @@ class Conversations:
         self._on_opened()
         self._ui.call(lambda engine: engine.take_unsaid(), self._give_back)
         self._submit_first()
+        # Behind what the command line says, of which the first may be a command that comes back to be run here.
+        self._ui.call(lambda engine: engine.in_turn(), lambda _: self._let_through())
         self._ui.call(lambda engine: engine.prepare())
-        self._let_through()
 
     def _submit_first(self) -> None:
         """Do what the command line says; commands as if they had been entered here."""

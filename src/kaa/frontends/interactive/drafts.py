@@ -88,6 +88,7 @@ class DraftKeeper:
         self._attachments = attachments
         self._early = early
         self._entered: Sequence[str] = ()  # for a session that is not open yet
+        self._sent: list[Draft] = []  # what nothing else keeps yet
         self._keeps = True
         self._path: Path | None = None
         self._images_path: Path | None = None
@@ -110,10 +111,6 @@ class DraftKeeper:
         before, images_before = self._path, self._images_path
         self._path = draft_path(session) if session is not None else None
         self._images_path = draft_images_path(session) if session is not None else None
-        if before is not None and before != self._path:
-            for path in filter(None, (before, images_before)):
-                with contextlib.suppress(OSError):
-                    path.unlink(missing_ok=True)  # what is in the editor comes along
         self._kept_images = None
         if typed.text and typed.text != self._main_view.editor.text:
             self._main_view.give_back([self._attachments.renewed(typed.text, typed.images)], "\n")
@@ -122,6 +119,14 @@ class DraftKeeper:
             self._main_view.give_back([left.text], "\n\n")
             self._main_view.say("restored: kaa ended before this was sent")
             self.keep_then(left.let_go)
+
+        def remove() -> None:
+            for path in filter(None, (before, images_before)):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+        if before is not None and before != self._path:
+            self.keep_then(remove)  # what is in the editor comes along
         self.changed()
 
     def entered(self, texts: Sequence[str]) -> None:
@@ -131,6 +136,19 @@ class DraftKeeper:
             self.keep()
         else:
             self.changed()  # a moment later the session has them
+
+    def hold(self, text: str) -> Callable[[], None]:
+        """Keep what was entered, with its images, before what stands in the editor, until the result is called."""
+        sent = Draft(text, self._attachments.held(text))
+        self._sent.append(sent)
+        self.keep()
+
+        def release() -> None:
+            if any(one is sent for one in self._sent):
+                self._sent = [one for one in self._sent if one is not sent]
+                self.keep()
+
+        return release
 
     def keep_then(self, kept: Callable[[], None]) -> None:
         """Write what stands in the editor at once, and call `kept` when it is on the disk."""
@@ -146,46 +164,46 @@ class DraftKeeper:
     def keep(self) -> None:
         """Write what stands in the editor now. That it cannot be written is no reason to disturb who types."""
         self._is_due = False
-        text = self._main_view.editor.text
-        try:
-            if self._path is None:
-                if self._early is not None:
-                    self._early.keep((*self._entered, text) if self._keeps else ())
-                self._was_told = False
-                return
-            if self._entered and self._early is not None:
-                self._early.keep(self._entered)
-            if not text.strip():
-                self._hold(None)
-                self._path.unlink(missing_ok=True)
-                _ = self._keep_images({})
-            elif len(data := _encoded(text)) <= _LARGEST_BYTES:
-                has_images = self._keep_images(self._attachments.held(text))
-                self._hold(_write(self._path, data))
-                if not has_images:
-                    self._tell(
-                        "the images of this text are too large to be saved before it is sent: the limit is 64 MiB"
-                    )
-                    return
-            else:
-                self._tell("this text is too long to be saved before it is sent: the limit is 4 MiB")
-                return
-        except (OSError, SessionError) as error:
-            why = (isinstance(error, OSError) and error.strerror) or error
-            self._tell(f"what you type cannot be saved before it is sent: {why}")
+        problems = [problem for part in (self._keep_draft, self._keep_early) if (problem := _problem(part))]
+        if problems and not self._was_told:
+            self._main_view.say(problems[0], "warning")
+        self._was_told = bool(problems)
+        if problems or self._path is None:
             return
         if not self._entered and self._early is not None:
             self._early.let_go()
-        self._was_told = False
         when_kept, self._when_kept = self._when_kept, []
         for kept in when_kept:
             kept()
 
-    def _tell(self, problem: str) -> None:
-        """Say once why what stands in the editor is not kept, until it is again."""
-        if not self._was_told:
-            self._was_told = True
-            self._main_view.say(problem, "warning")
+    def _keep_early(self) -> str:
+        """Keep what was entered for a session that is not open yet; without any, what is typed too."""
+        if self._early is not None and self._path is None:
+            self._early.keep((*self._entered, self._main_view.editor.text) if self._keeps else ())
+        elif self._early is not None and self._entered:
+            self._early.keep(self._entered)
+        return ""
+
+    def _keep_draft(self) -> str:
+        """Keep what was sent and what is typed beside the session. Returns why it cannot be."""
+        if self._path is None:
+            return ""
+        typed = self._main_view.editor.text
+        text = "\n\n".join(one for one in (*(sent.text for sent in self._sent), typed) if one.strip())
+        images = {number: image for sent in self._sent for number, image in sent.images.items()}
+        images |= self._attachments.held(typed)
+        if not text:
+            self._hold(None)
+            self._path.unlink(missing_ok=True)
+            _ = self._keep_images({})
+        elif len(data := _encoded(text)) <= _LARGEST_BYTES:
+            has_images = self._keep_images(images)
+            self._hold(_write(self._path, data))
+            if not has_images:
+                return "the images of this text are too large to be saved before it is sent: the limit is 64 MiB"
+        else:
+            return "this text is too long to be saved before it is sent: the limit is 4 MiB"
+        return ""
 
     def _keep_images(self, images: dict[int, ImageContent]) -> bool:
         """Write the images, which are large, only when they are others. Returns False if they are too large."""
@@ -205,6 +223,15 @@ class DraftKeeper:
         before, self._held = self._held, descriptor
         if before is not None:
             os.close(before)
+
+
+def _problem(keep: Callable[[], str]) -> str:
+    """Why something cannot be kept; empty if it is."""
+    try:
+        return keep()
+    except (OSError, SessionError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or error
+        return f"what you type cannot be saved before it is sent: {why}"
 
 
 def _read(path: Path) -> str:
@@ -284,6 +311,8 @@ def _take_over(folder: Path, path: Path) -> None:
             continue
         with open(descriptor, "rb"), contextlib.suppress(OSError, SessionError, _UnreadableError):
             lock(descriptor, left)
+            if not os.path.samestat(os.fstat(descriptor), os.lstat(left)):  # its kaa has replaced it meanwhile
+                continue
             _text(descriptor)
             left.rename(path)
             images = draft_images_path(left.with_suffix(""))

@@ -7,7 +7,7 @@ Everything here runs on the core's event loop. The user interface is reached thr
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
+from kaa.core.events import Event, MessageEnd, QueueUpdate
 from kaa.core.messages import UserMessage
 from kaa.ext.asking import confirm
 from kaa.ext.invocation import invocation_in
@@ -31,7 +32,7 @@ from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, SessionChoice
 from kaa.shell.safety import UnopenedWorkspace
-from kaa.shell.work_queue import WorkQueue
+from kaa.shell.work_queue import WorkQueue, WorkResult
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from kaa.shell.sessions import Sessions
 
 AnswerT = TypeVar("AnswerT")
+ResultT = TypeVar("ResultT")
 
 
 class OpeningError(UsageError):
@@ -69,7 +71,7 @@ class Engine:
         self._command_line = command_line
         self._words = command_line.messages
         self._first: list[UserMessage] = []
-        self._reading = asyncio.Lock()
+        self._order = asyncio.Lock()  # held while the files of a message are read
         self._reopen = reopen
         self._served: tuple[EngineListener, QuestionPresenter] | None = None
         self._post = post
@@ -142,6 +144,7 @@ class Engine:
         """
         options = self._options(session)
         is_first_start = self._hosted is None and not self._host.home.sessions.exists()
+        await self.in_turn()
         before, reporter = self._hosted, self._reporter
         if before is None:
             self._hosted = await self._host.open(options, self.workspace)
@@ -217,6 +220,7 @@ class Engine:
         """
         from kaa.frontends.live.handing_over import hand_over  # lazy: few conversations outlive their terminal
 
+        await self.in_turn()
         return await hand_over(self._host, self._open, self._server, sys.argv[1:], self.workspace.root)
 
     async def close(self) -> None:
@@ -232,25 +236,72 @@ class Engine:
         finally:
             await self._host.close()
 
-    async def say(self, message: UserMessage, *, follow_up: bool) -> None:
+    async def in_turn(self) -> None:
+        """Wait until all has begun that was entered before: nothing overtakes a message whose files are read."""
+        async with self._order:
+            pass
+
+    async def say(self, message: UserMessage, *, follow_up: bool, kept: Callable[[], None]) -> None:
         """Have the conversation work on a message, with the files that it names by `@`.
 
         Args:
             follow_up: give it to the model when it would stop, not as soon as possible.
+            kept: called, in the user interface's thread, when the session has the message, or it waits in a file.
         """
-        async with self._reading:  # nobody overtakes a message whose files are read
-            complete = await with_mentioned(self.workspace, message, self.permits_secret, self._notify_of)
-        await self.work.say(complete, follow_up=follow_up)
+        async with self._order:
+            try:
+                complete = await with_mentioned(self.workspace, message, self.permits_secret, self._notify_of)
+            except Exception:
+                self.work.keep([message])
+                raise
+        await self._say(complete, lambda: self._post(kept), follow_up=follow_up)
 
-    async def command(self, text: str) -> SubmitOutcome:
+    async def say_held(self, message: UserMessage) -> None:
+        """Have the conversation work on a message that `aside` returned."""
+        conversation = self.conversation
+        await self._say(message, lambda: conversation.let_go([message]))
+
+    async def _say(self, message: UserMessage, kept: Callable[[], None], *, follow_up: bool = False) -> None:
+        conversation, path = self.conversation, self.session_path
+        with conversation.recording(kept):
+            await self.work.say(message, follow_up=follow_up)
+        if path is None or path.exists():
+            asyncio.get_running_loop().call_soon(kept)  # the file with what waits is written just before
+            return
+
+        def note(event: Event) -> None:
+            if isinstance(event, MessageEnd) or (isinstance(event, QueueUpdate) and not conversation.has_queued):
+                unsubscribe()
+                kept()
+
+        unsubscribe = conversation.subscribe(note)  # what waits beside a session without a file is not found again
+
+    async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> WorkResult[ResultT]:
+        """Have work done that occupies the conversation. What was said meanwhile is for `say_held`."""
+        await self.in_turn()
+        done = await self.work.aside(work)
+        self._held(done.said)
+        return done
+
+    async def command(self, text: str, kept: Callable[[], None] = lambda: None) -> SubmitOutcome:
         """Run a slash command of the conversation. What it changes is shown before its reply.
 
         Then kaa asks before it is left while an agent works that the command has begun.
+
+        Args:
+            kept: called, in the user interface's thread, when the session has a message that the command sends.
         """
-        outcome = await self.work.command(text)
+        await self.in_turn()
+        with self.conversation.recording(lambda: self._post(kept)):
+            outcome = await self.work.command(text)
         if self._reporter is not None:
             await self._reporter.status_told()
         return outcome
+
+    async def run_command(self, command: str, *, in_context: bool) -> None:
+        """Run a command of the user's own. See `Conversation.run_command`."""
+        await self.in_turn()
+        await self.conversation.run_command(command, in_context=in_context)
 
     async def permits_secret(self, path: str) -> bool:
         """Ask whether a file that the user named is sent to the model although it may hold secrets."""
@@ -264,7 +315,8 @@ class Engine:
         """
         if words := self._words:
             self._words = ()
-            first, rest = await compose(words, "", self.workspace, self.permits_secret)
+            async with self._order:
+                first, rest = await compose(words, "", self.workspace, self.permits_secret)
             self._first += [first, *rest]
         while self._first:
             message = self._first.pop(0)

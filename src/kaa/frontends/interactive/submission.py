@@ -19,6 +19,7 @@ class Submission:
     """Takes what is entered.
 
     Args:
+        hold: keeps a text that was entered until what it returns is called.
         on_session: goes on with the session that a slash command leads to.
     """
 
@@ -28,6 +29,7 @@ class Submission:
         commands: Commands,
         attachments: Attachments,
         history: PromptHistory,
+        hold: Callable[[str], Callable[[], None]],
         on_reply: Callable[[str], None],
         on_failure: Callable[[BaseException], None],
         on_session: Callable[[SessionToOpen], None],
@@ -36,6 +38,7 @@ class Submission:
         self._commands = commands
         self._attachments = attachments
         self._history = history
+        self._hold = hold
         self._on_reply = on_reply
         self._on_failure = on_failure
         self._on_session = on_session
@@ -70,18 +73,22 @@ class Submission:
             self._ui.main_view.editor.history.add(command)
             self.enter(command)
 
-    def run(self, command: str, then: Callable[[], None] = lambda: None) -> None:
+    def run(
+        self, command: str, then: Callable[[], None] = lambda: None, release: Callable[[], None] = lambda: None
+    ) -> None:
         """Have the conversation run a slash command, and show its answer.
 
         Args:
             then: called after that.
+            release: called when the session has what the command sends, or it has ended.
         """
 
         def replied(outcome: SubmitOutcome) -> None:
             self._replied(command, outcome)
+            release()
             then()
 
-        self._ui.call(lambda engine: engine.command(command), replied, self._on_failure)
+        self._ui.call(lambda engine: engine.command(command, release), replied, self._failing(release))
 
     def enter(self, text: str, *, follow_up: bool = False, then: Callable[[], None] = lambda: None) -> None:
         """Do what was entered, now or before the start. A command that is refused goes back into the editor.
@@ -114,7 +121,7 @@ class Submission:
         elif called is not None:
             show = self._commands.runner(called.name, called.arguments)
             if show is None:
-                self.run(text, then)
+                self.run(text, then, self._hold(text))
             else:
                 show(called.arguments)
                 then()
@@ -124,15 +131,25 @@ class Submission:
             self._say(text, follow_up=follow_up)
 
     def _say(self, text: str, *, follow_up: bool) -> None:
+        release = self._hold(text)
         message = self._attachments.message(text)
-        self._ui.call(lambda engine: engine.say(message, follow_up=follow_up), None, self._on_failure)
+        self._ui.call(
+            lambda engine: engine.say(message, follow_up=follow_up, kept=release), None, self._failing(release)
+        )
+
+    def _failing(self, release: Callable[[], None]) -> Callable[[BaseException], None]:
+        """What is told of a failure, and calls `release` behind what puts the text back into the editor."""
+
+        def failed(error: BaseException) -> None:
+            self._on_failure(error)
+            self._ui.call(lambda engine: engine.in_turn(), lambda _: release())
+
+        return failed
 
     def _run_in_shell(self, text: str) -> None:
         in_context = not text.startswith("!!")
         command = text.lstrip("!").strip()
-        self._ui.call(
-            lambda engine: engine.conversation.run_command(command, in_context=in_context), None, self._on_failure
-        )
+        self._ui.call(lambda engine: engine.run_command(command, in_context=in_context), None, self._on_failure)
 
     def _replied(self, text: str, outcome: SubmitOutcome) -> None:
         match outcome:

@@ -97,6 +97,7 @@ class InteractiveUI:
             self.commands,
             self.attachments,
             history,
+            self._drafts.hold,
             self.presenter.show_notice,
             self.tasks.failed,
             self._go_to,

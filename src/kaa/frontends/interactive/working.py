@@ -106,28 +106,32 @@ _OWN_EXTENSION = re.compile(r"\A\[kaa\.[\w.]+\] ")
 
 
 class QueuedMessages(Display):
-    """What was said while the agent works and is not given to it yet: a line for each."""
+    """What was said while the agent works, or entered while kaa starts, and is not given to it yet: a line for each."""
 
     def __init__(self, context: Context, hint: Callable[[], str]) -> None:
         super().__init__(context)
         self._hint = hint
-        self._messages: list[str] = []
-        self._can_be_taken = False  # back: what extensions of kaa's own sent cannot
+        self._said: list[tuple[str, str]] = []
+        self._entered: list[tuple[str, str]] = []
 
     def show(self, steering: Sequence[str], follow_up: Sequence[str]) -> None:
-        """These wait."""
-        waiting = [*(("steering", text) for text in steering), *(("afterwards", text) for text in follow_up)]
-        self._can_be_taken = not all(_OWN_EXTENSION.match(text) for _, text in waiting)
-        self._messages = [f"{when}: {_OWN_EXTENSION.sub('', text)}" for when, text in waiting]
+        """These wait in the conversation."""
+        self._said = [*(("steering", text) for text in steering), *(("afterwards", text) for text in follow_up)]
+        self.changed()
+
+    def show_entered(self, texts: Sequence[str]) -> None:
+        """These wait for a conversation."""
+        self._entered = [("afterwards", text) for text in texts]
         self.changed()
 
     def _paint(self, width: int) -> list[str]:
         palette = self._context.palette
-        shown = [squeezed(text) for text in self._messages[:_QUEUED_SHOWN]]
-        if len(self._messages) > _QUEUED_SHOWN:
-            shown.append(f"and {len(self._messages) - _QUEUED_SHOWN} more")
+        waiting = [*self._said, *self._entered]
+        shown = [squeezed(f"{when}: {_OWN_EXTENSION.sub('', text)}") for when, text in waiting[:_QUEUED_SHOWN]]
+        if len(waiting) > _QUEUED_SHOWN:
+            shown.append(f"and {len(waiting) - _QUEUED_SHOWN} more")
         lines = [paint(clip(f" {text}", width), palette["muted"]) for text in shown]
-        if self._can_be_taken:
+        if not all(_OWN_EXTENSION.match(text) for _, text in waiting):  # what kaa's own extensions sent stays
             lines.append(paint(clip(f" {self._hint()}", width), palette["dim"]))
         return lines
 
