@@ -233,6 +233,23 @@ def test_a_draft_goes_with_its_editor_to_another_session_and_is_on_the_disk_all_
     assert recover_draft(other).text == "typed"
 
 
+def test_what_kills_left_of_early_texts_is_removed_and_what_is_removed_meanwhile_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "starting"
+    folder.mkdir()
+    for name in ("1-a.json", "1-b.new", "1-c.new"):
+        (folder / name).write_text(json.dumps({"directory": str(tmp_path), "text": "mine"}))
+    os.utime(folder / "1-b.new", (0, 0))
+    monkeypatch.chdir(tmp_path)
+
+    left = left_text(tmp_path)
+
+    assert left is not None
+    assert left.text == "mine"
+    assert sorted(path.name for path in folder.iterdir()) == ["1-a.json", "1-c.new"]
+
+
 def test_what_was_entered_before_a_kill_comes_back_in_its_directory_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ holds a lock on the file; if that process is killed, the next kaa in the same di
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,8 @@ from kaa.host.regular_files import lock, read_open
 from kaa.tui.sanitize import sanitize
 
 _FOLDER = "starting"
-_ENDING = ".json"
+_ENDING, _UNFINISHED = ".json", ".new"
+_UNFINISHED_SECONDS = 3600  # far longer than a file is written
 _LARGEST_BYTES = 4 * 1024 * 1024
 _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
 
@@ -64,7 +66,7 @@ class EarlyText:
         if len(data) > _LARGEST_BYTES:
             raise OSError("the limit is 4 MiB")
         self._path.parent.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
-        new = self._path.with_suffix(".new")
+        new = self._path.with_suffix(_UNFINISHED)
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
         try:
             lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,7 +102,7 @@ def left_text(home: str | Path) -> LeftText | None:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             continue
-        entered = _unheld(descriptor, path.name)
+        entered = _unheld(descriptor, path)
         if entered is None or entered.directory != directory:
             os.close(descriptor)
         else:
@@ -118,22 +120,32 @@ def left_text(home: str | Path) -> LeftText | None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The files in which something is kept, oldest first."""
+    """The files in which something is kept, oldest first. What kills left unfinished is removed."""
+    found = []
     try:
-        with os.scandir(folder) as entries:
-            found = [(entry.stat(follow_symlinks=False).st_mtime_ns, entry.name) for entry in entries]
+        names = os.listdir(folder)
     except OSError:  # mostly: nothing was ever kept
         return
-    for _, name in sorted(found):
-        if name.endswith(_ENDING):
-            yield folder / name
+    for path in map(folder.joinpath, names):
+        with contextlib.suppress(OSError):  # another kaa has removed it
+            changed = path.lstat().st_mtime
+            if path.suffix == _ENDING:
+                found.append((changed, path))
+            elif path.suffix == _UNFINISHED and changed < time.time() - _UNFINISHED_SECONDS:
+                path.unlink()
+    for _, path in sorted(found):
+        yield path
 
 
-def _unheld(descriptor: int, name: str) -> _Entered | None:
+def _unheld(descriptor: int, path: Path) -> _Entered | None:
     """What is in an open file whose process has ended, which is locked now; None for another one."""
     try:
         is_locked = lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not is_locked and name.startswith(f"{os.getpid()}-"):  # it is ours, where there are no locks
+        if not is_locked and path.name.startswith(f"{os.getpid()}-"):  # it is ours, where there are no locks
+            return None
+        if not os.path.samestat(
+            os.fstat(descriptor), os.lstat(path)
+        ):  # it was replaced or removed before it was locked
             return None
         with open(descriptor, "rb", closefd=False) as file:
             return msgspec.json.decode(read_open(file, _LARGEST_BYTES), type=_Entered)
