@@ -40,6 +40,22 @@ def test_a_refused_write_where_a_server_starts_outside_the_project_names_that_pl
     assert "does not let it write the project" in hindrance("Read-only file system: 'x'", cwd="sub")
 
 
+def test_hosts_are_named_whatever_else_a_server_was_kept_from(tmp_path: Path) -> None:
+    said = "getaddrinfo ENOTFOUND api.example\n[Errno 30] Read-only file system: 'data.db'"
+
+    told = hindrance(said, cwd="/home/u/tools")
+
+    assert '"hosts": ["api.example"]' in told
+    assert "does not let it write /home/u/tools, where it starts" in told
+
+    server = ConfiguredServer("x", ServerEntry(command="excel"), Source("/home/mcp.json", "user"), "digest")
+    missing = f"getaddrinfo ENOTFOUND api.example\nno such file or directory: '{tmp_path}'"
+    told = hindrance_of(server, "/p", str(tmp_path.parent), "/p/data", (), missing)
+
+    assert '"hosts": ["api.example"]' in told
+    assert f'"readable": ["{tmp_path}"]' in told
+
+
 def test_a_directory_of_the_project_that_node_could_not_make_is_a_refused_write() -> None:
     told = hindrance("Error: ENOENT: no such file or directory, mkdir '/home/u/project/data'")
 

@@ -96,24 +96,20 @@ def hindrance_of(
         kept.append(f"The sandbox of MCP server {server.name} kept it from {', '.join(hosts)}.")
         rules = [*(one.host_rule for one in blocked if one.host_rule), *unresolved]
         wanted = msgspec.structs.replace(wanted, hosts=tuple(dict.fromkeys((*now.hosts, *rules))))
-    if elsewhere := _elsewhere(server, home, (project, data), said):
-        return " ".join((*kept, elsewhere))
-    at_home = (
+    other = _elsewhere(server, home, (project, data), said) or (
         f"The sandbox of MCP server {server.name} shows it little of your home, and lets it write nothing there. If it"
         f' keeps files there, set "env": {{"HOME": "{data}"}} for {server.name} in {server.source.file}'
         if _is_about_home(said, home, project, data)
-        else ""
+        else _refused_where_it_starts(server, project, data, said)
     )
-    if not at_home and (where_it_starts := _refused_where_it_starts(server, project, data, said)):
-        return " ".join((*kept, where_it_starts))
-    if not at_home and now.project != "write" and (refused := _refused_write(server, project, said, asked, kept)):
+    if not other and now.project != "write" and (refused := _refused_write(server, project, said, asked, kept)):
         kept.append(refused)
         wanted = msgspec.structs.replace(wanted, project="write")
-    if wanted == now:
-        return " ".join(filter(None, (*kept, at_home, remedy_of_program)))
-    setting = msgspec.json.format(msgspec.json.encode(wanted), indent=0).decode()
-    remedy = f'To permit that, set "permissions": {setting} for {server.name} in {server.source.file}'
-    return ". ".join(filter(None, (" ".join((*kept, remedy)), at_home, remedy_of_program)))
+    remedies = [other, remedy_of_program]
+    if wanted != now:
+        setting = msgspec.json.format(msgspec.json.encode(wanted), indent=0).decode()
+        remedies.insert(0, f'To permit that, set "permissions": {setting} for {server.name} in {server.source.file}')
+    return " ".join((*kept, ". ".join(filter(None, remedies)))).strip()
 
 
 def _refused_where_it_starts(server: ConfiguredServer, project: str, data: str, said: str) -> str:
