@@ -159,6 +159,18 @@ def extend(api):
 """
 
 
+def test_reason_is_told_where_what_tells_it_cannot_be_loaded_any_more(kaa: Kaa) -> None:
+    gone = "import sys\nsys.modules['kaa.frontends.failures'] = None\n"  # as after an update of kaa
+    (kaa.project / "mine.py").write_text(gone + _CARELESS)
+
+    with ModelServer([Answer(calls=(Call("careless"),))]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-e", "mine.py", "-p", "go")
+
+    assert done.code == 1
+    assert "kaa: RuntimeError: asked twice" in done.err
+
+
 def test_bug_that_nobody_foresaw_ends_with_a_reason(kaa: Kaa) -> None:
     (kaa.project / "mine.py").write_text(_CARELESS)
 

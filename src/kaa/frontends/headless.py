@@ -145,16 +145,19 @@ async def _converse(command_line: CommandLineOptions, workspace: LocalWorkspace,
 
 def _tell_failure(error: Exception, output: Output) -> ExitCode:
     """Tell what ended a run."""
-    from kaa.frontends.failures import FAILURES, USAGE_ERRORS  # lazy: few runs fail
-
+    try:
+        from kaa.frontends.failures import FAILURES, USAGE_ERRORS  # lazy, both: few runs fail
+        from kaa.tui.sanitize import sanitize
+    except Exception:  # noqa: BLE001 isolation boundary: kaa was updated meanwhile, or can open no file; the reason is told
+        LOG.error("kaa failed", exc_info=error)
+        output.failure(f"{type(error).__name__}: {error}")
+        return ExitCode.FAILED
     if isinstance(error, USAGE_ERRORS):
         output.failure(str(error))
         return ExitCode.FAILED if isinstance(error, ExtensionFailedError) else ExitCode.USAGE
     if isinstance(error, FAILURES):
         output.failure(str(error))
         return ExitCode.FAILED
-    from kaa.tui.sanitize import sanitize  # lazy, as above
-
     LOG.error("kaa failed", exc_info=error)
     sys.stderr.write(sanitize(traceback.format_exc()))  # an exception may quote what a server or a file says
     output.failure(f"a bug in kaa or an extension: {type(error).__name__}: {error}. Please report it with the above.")
