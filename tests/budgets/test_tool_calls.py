@@ -24,7 +24,7 @@ _BUDGET = Budget.parse(
                  programs  messages  flushes  entries  hooks  contexts  session bytes  checkpoint bytes  other bytes
     read                .         3        .        2     16        28           3900                 .            .
     write               .        12        1        3     16        28           1050               500            .
-    edit Python         .        15        1        3     16        28           1350              3350            .
+    edit Python         .        14        1        3     16        28           1350              3350            .
     edit JSON           .        14        1        3     16        28           1400              1400            .
     bash                1         6        .        2     16        28            850                 .            .
     """,

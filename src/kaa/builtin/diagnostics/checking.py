@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from kaa.builtin.diagnostics.edited import EditedFile, content_of, name_of, paths_of
+from kaa.builtin.diagnostics.edited import EditedFile, content_of, contents_of, name_of, paths_of
 from kaa.builtin.diagnostics.language_server import ProjectServer
 from kaa.builtin.diagnostics.problems import MARK, Problem, lines_of
-from kaa.builtin.diagnostics.ruff import is_python, ruff_is_used, ruff_problems
+from kaa.builtin.diagnostics.ruff import CONFIGURATIONS, is_python, ruff_is_used, ruff_problems
 from kaa.builtin.diagnostics.server_pool import ServerPool, find_problems
 from kaa.builtin.diagnostics.syntax import expect_syntax_problems, syntax_problems
 from kaa.components.plugins.lsp import LanguageServer
@@ -33,15 +33,10 @@ ResultT = TypeVar("ResultT")
 
 
 class _Begun(NamedTuple):
-    """A call that is about to change files.
-
-    Attributes:
-        lints: whether the project uses ruff; None if they are none for it.
-    """
+    """A call that is about to change files."""
 
     paths: tuple[str, ...]
     files: asyncio.Task[_Contents]
-    lints: asyncio.Task[bool] | None
 
 
 class Checks:
@@ -78,11 +73,10 @@ class Checks:
             return
         learns = is_full and _is_served(workspace, caller)
         files = self._begin(self._contents(paths, workspace, learns=learns))
-        lints = self._begin(ruff_is_used(workspace)) if is_full and any(map(is_python, paths)) else None
-        self._before[caller, call.id] = _Begun(tuple(paths), files, lints)
+        self._before[caller, call.id] = _Begun(tuple(paths), files)
         while len(self._before) > _MOST_WAITING:
             del self._before[next(iter(self._before))]
-        await asyncio.sleep(0)  # after which both were asked for
+        await asyncio.sleep(0)  # after which they were asked for
 
     async def _contents(self, paths: Sequence[str], workspace: Workspace, *, learns: bool) -> _Contents:
         """What is in files that are about to change. Has them parsed, and servers `learn` what is wrong in them."""
@@ -152,10 +146,15 @@ class Checks:
         seconds: float,
     ) -> ToolResult | None:
         before = await begun.files
-        edits = [edit for path, was in before.items() if (edit := await _edit(path, was, workspace))]
+        edits: list[EditedFile] = []
+        linted: list[EditedFile] = []
+        for path, was in before.items():
+            now = await contents_of(path, workspace, CONFIGURATIONS if is_full and is_python(path) else ())
+            if edit := _edit(was, now.file, workspace):
+                edits.append(edit)
+                linted += [edit] if ruff_is_used(now.others) else []
         served = edits if is_full and _is_served(workspace, caller) else []
-        lints = is_full and begun.lints is not None and await begun.lints
-        problems = await self._problems(edits, edits if lints else [], served, workspace, caller, seconds)
+        problems = await self._problems(edits, linted, served, workspace, caller, seconds)
         return _with_problems(result, problems) if problems else None
 
     def pool(self, workspace: Workspace) -> ServerPool:
@@ -262,9 +261,8 @@ def _is_served(workspace: Workspace, caller: str) -> bool:
     return caller in ("", _KAA) and not workspace.is_narrowed
 
 
-async def _edit(path: str, was: tuple[str, bytes] | None, workspace: Workspace) -> EditedFile | None:
+def _edit(was: tuple[str, bytes] | None, now: tuple[str, bytes] | None, workspace: Workspace) -> EditedFile | None:
     """What became of a file; None if nothing did, or it cannot be checked."""
-    now = await content_of(path, workspace)
     if now is None or (was is not None and was[1] == now[1]):
         return None
     return EditedFile(now[0], name_of(now[0], workspace), None if was is None else was[1], now[1])

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kaa.builtin.file_paths import spellings
@@ -32,6 +32,13 @@ class EditedFile(NamedTuple):
     after: bytes
 
 
+class Contents(NamedTuple):
+    """What is in a file, and in others; see `contents_of`."""
+
+    file: tuple[str, bytes] | None
+    others: Mapping[str, bytes] = {}
+
+
 def paths_of(call: ToolCall) -> tuple[str, ...]:
     """The files that a call may change, as the model names them."""
     arguments: Mapping[str, Json] = with_path(dict(call.arguments))
@@ -44,14 +51,19 @@ def paths_of(call: ToolCall) -> tuple[str, ...]:
 
 async def content_of(path: str, workspace: Workspace) -> tuple[str, bytes] | None:
     """The absolute path and the content of a file; None if it is not there, or too large to be checked."""
+    return (await contents_of(path, workspace)).file
+
+
+async def contents_of(path: str, workspace: Workspace, others: Sequence[str] = ()) -> Contents:
+    """The same, with the contents of other files of the project, as far as they are there, in one request."""
     try:
-        found = await workspace.read_existing(tuple(spellings(path)), _MAX_BYTES + 1)
+        found = await workspace.read_existing((*spellings(path), *others), _MAX_BYTES + 1)
     except (OSError, ValueError):
-        return None
+        return Contents(None)
+    rest = {name: found.pop(name) for name in others if name in found}
     named, data = next(iter(found.items()), (path, None))
-    if data is None or len(data) > _MAX_BYTES:
-        return None
-    return _absolute(named, workspace), data
+    file = None if data is None or len(data) > _MAX_BYTES else (_absolute(named, workspace), data)
+    return Contents(file, rest)
 
 
 def _absolute(path: str, workspace: Workspace) -> str:

@@ -1,7 +1,8 @@
 """Errors that ruff finds in an edited file, in projects that use ruff: those that are mistakes, no matters of style."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -11,11 +12,10 @@ from kaa.builtin.diagnostics.syntax import answer_of
 from kaa.workspace.protocol import PipedPrograms, Workspace
 
 _MAX_OUTPUT_BYTES = 1024 * 1024
-_MAX_CONFIGURATION_BYTES = 256 * 1024
 # Broken formats and literals, invalid syntax in places, and names that do not exist. An unused import is often one that
 # the next edit uses.
 _RULES = "E9,F5,F63,F7,F82"
-_CONFIGURATIONS = ("ruff.toml", ".ruff.toml", "pyproject.toml")
+CONFIGURATIONS: Final = ("ruff.toml", ".ruff.toml", "pyproject.toml")
 # That of the project first.
 _RUFF = (
     'for one in .venv/bin/ruff venv/bin/ruff ruff; do command -v "$one" >/dev/null && exec "$one" "$@"; done; exit 127'
@@ -40,13 +40,9 @@ def is_python(path: str) -> bool:
     return os.path.splitext(path)[1] in (".py", ".pyi")
 
 
-async def ruff_is_used(workspace: Workspace) -> bool:
-    """Whether a project is configured for ruff, as far as that can be read."""
-    try:
-        found = await workspace.read_existing(_CONFIGURATIONS, _MAX_CONFIGURATION_BYTES)
-    except OSError:
-        return False
-    return any(name != "pyproject.toml" or b"[tool.ruff" in data for name, data in found.items())
+def ruff_is_used(configurations: Mapping[str, bytes]) -> bool:
+    """Whether a project is configured for ruff, by the contents of those of `CONFIGURATIONS` that it has."""
+    return any(name != "pyproject.toml" or b"[tool.ruff" in data for name, data in configurations.items())
 
 
 async def ruff_problems(edit: EditedFile, confined: Callable[[], Workspace]) -> list[Problem]:
