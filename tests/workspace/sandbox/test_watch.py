@@ -77,6 +77,39 @@ def test_what_an_answer_tells_that_nobody_waits_for_any_more_is_told_all_the_sam
     assert [(one.kind, one.what) for one in told] == [("protected", "/project/.envrc"), ("unread", "/project/.git/lfs")]
 
 
+def test_the_guard_is_asked_while_the_hands_hold_what_was_replaced() -> None:
+    ours, theirs = socket.socketpair()
+    guard_was_asked = asyncio.Event()
+
+    class _Hands:
+        async def hold(self) -> None:
+            await guard_was_asked.wait()
+
+    async def scenario() -> None:
+        hands = cast("Hands", _Hands())
+        watch = GuardWatch(
+            Slot(0, Channel(ours, "The guard"), hands),
+            "/project",
+            lambda: (hands,),
+            lambda: None,
+            lambda _: None,
+            lambda _: None,
+        )
+        guard = _Guard(theirs)
+        beginning = asyncio.create_task(watch.begin("command", hands))
+        assert await guard.asked() == "signs"
+        guard.answer()
+        await asyncio.sleep(0)
+        assert not beginning.done()
+
+        guard_was_asked.set()
+        await beginning
+        watch.close()
+
+    with theirs:
+        asyncio.run(asyncio.wait_for(scenario(), HANG_SECONDS))
+
+
 def test_a_guard_that_is_late_is_named_with_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kaa.workspace.sandbox.watch._PATIENCE_SECONDS", 0.2)
     ours, theirs = socket.socketpair()

@@ -185,8 +185,7 @@ class GuardWatch:
             if self._told not in (None, "rests") and self._may_have_found():
                 async with self._turn:
                     await self._ask("check")
-            await self._hold()
-            await self._tell()
+            await asyncio.gather(self._hold(), self._tell())  # two processes
             if activity.is_outside:
                 async with self._turn:
                     await self._ask("outside")
