@@ -123,6 +123,10 @@ def test_binary_files_are_named_and_not_shown(data: bytes) -> None:
     assert "strings or xxd" in text
 
 
+def test_a_line_of_a_binary_file_is_not_shown_either() -> None:
+    assert read(b"text\n\0\0\n", limit=1).startswith("[file is a binary file of ")
+
+
 def test_a_missing_file_is_answered_with_similar_names() -> None:
     files = {"src/parser.py": b"", "src/lexer.py": b""}
 

@@ -64,7 +64,10 @@ async def _read(workspace: Workspace, file: "Located", first: int, limit: int) -
     from kaa.builtin.encoding import detect_encoding, is_binary  # lazy: as above
     from kaa.builtin.images import image_type  # lazy: many turns read nothing
 
-    sample = (await workspace.read(file.path, 0, _SAMPLE_BYTES)).data
+    lines = await workspace.read_lines(file.path, first, limit, MAX_BYTES)
+    has_sample = first == 1 and (lines.end_of_file or len(lines.data) >= _SAMPLE_BYTES)
+    begin = lines.data if has_sample else (await workspace.read(file.path, 0, _SAMPLE_BYTES)).data
+    sample = begin[:_SAMPLE_BYTES]
     mime_type = image_type(sample)
     if mime_type is not None:
         return await _read_image(workspace, file, mime_type), None
@@ -73,8 +76,6 @@ async def _read(workspace: Workspace, file: "Located", first: int, limit: int) -
     is_wide = detect_encoding(sample).codec.startswith("utf-16")
     if is_wide:
         lines = await _wide_lines(workspace, file, first, limit)
-    else:
-        lines = await workspace.read_lines(file.path, first, limit, MAX_BYTES)
     if is_binary(lines.data):
         return _binary(file), None
     is_whole = first == 1 and lines.end_of_file and not is_wide
