@@ -60,8 +60,8 @@ async def call(
         async with limit:
             with running.run(owner, what, limit) as work:
                 clock = _Clock(work, seconds)
-                of_extension = context.of_extension(scope, clock.stopped)
-                return await awaitable(hook(*seen, of_extension.asking(_UntimedAsker(context.asker, clock))))
+                asker = _UntimedAsker(context.asker, clock)
+                return await awaitable(hook(*seen, context.of_extension(scope, clock.stopped, asker)))
     except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
         if work is not None and work.is_stopped and limit.expired():
             raise ExtensionFailedError(scope.extension.path, what, "was stopped") from error

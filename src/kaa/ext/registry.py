@@ -367,9 +367,8 @@ class Registry:
     def notify(self, event: Event) -> None:
         """Pass an event to every handler that wants it; one that raises is reported and not called again."""
         for scope in self._scopes:
-            wanting = [one for one in scope.handlers if one.wants(event)]
-            if wanting:
-                handlers = scope.handlers
+            handlers = scope.handlers
+            if handlers and (wanting := [one for one in handlers if one.wants(event)]):
                 tell(scope, "on_event handler", wanting, handlers, event, context=self._context, report=self._report)
 
     @property
