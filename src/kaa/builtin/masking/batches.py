@@ -92,17 +92,19 @@ def old_results(
     """
     sizes = sizes or Sizes()
     replies = sum(_is_reply(message) for message in messages)
+    if replies <= turns:
+        return []
     found: list[OldResult] = []
-    seen, calls = 0, dict[str, ToolCall]()
+    seen = 0
+    reply: AssistantMessage | None = None
     for place, message in enumerate(messages):
         if isinstance(message, AssistantMessage):
-            seen += _is_reply(message)
-            calls = {call.id: call for call in message.tool_calls}
+            seen, reply = seen + _is_reply(message), message
             if replies - seen < turns:
                 break
-        elif isinstance(message, ToolResultMessage) and message.tool_name not in lasting:
-            call = calls.get(message.tool_call_id)
-            if call is not None and (saved := sizes.saved(message)):
+        elif isinstance(message, ToolResultMessage) and (saved := sizes.saved(message)) and reply is not None:
+            call = next((one for one in reply.tool_calls if one.id == message.tool_call_id), None)
+            if call is not None and message.tool_name not in lasting:
                 found.append(OldResult(place, call, saved, replies - seen - turns))
     return found
 
