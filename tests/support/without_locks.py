@@ -8,7 +8,7 @@ import os
 import sys
 
 from kaa.hands.confinement import bpf, kernel, seccomp
-from kaa.hands.confinement.syscalls import architecture
+from kaa.hands.confinement.kernel import architecture
 
 # Calls, their numbers on x86_64 and aarch64, and how they fail.
 _CALLS = {"flock": (73, 32, errno.ENOLCK), "link": (86, None, errno.EPERM), "linkat": (265, 37, errno.EPERM)}

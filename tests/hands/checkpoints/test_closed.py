@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kaa.hands.checkpoints.backlog import EVERYTHING, Portion
 from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import ScanLimits
 from kaa.hands.checkpoints.states import FRESH_NS, State, digest_of, look
 from kaa.hands.checkpoints.tracker import Tracker
-from kaa.hands.checkpoints.unread import EVERYTHING, Portion
 from kaa.hands.inotify import Inotify
 from tests.support.ordinary import as_ordinary_user, open_directory
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kaa.hands.checkpoints.ignoring import IgnoreRules
+from kaa.hands.checkpoints.rules import IgnoreRules
 
 _PATHS = ("a", "b.log", "a/b.log", "a/c", "a/b/c", "d/a", "d/b/a.log", "*", "[x]", "!a", "#a", "d/ x", "a b", "d/a.b")
 _DEEP_PATHS = ("a/b/a/b/c", "abab/aab", "a/abb/x/ab.log", "ab/a/d/abcab")

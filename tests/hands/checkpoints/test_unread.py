@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from kaa.hands.checkpoints.backlog import Portion
 from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import ScanLimits
 from kaa.hands.checkpoints.states import FRESH_NS, digest_of
 from kaa.hands.checkpoints.tracker import Tracker
-from kaa.hands.checkpoints.unread import Portion
 from kaa.hands.inotify import Inotify
 
 _FILES = 20

@@ -35,8 +35,8 @@ from kaa.hands.confinement import (  # noqa: E402 the path comes first
 from kaa.hands.confinement.canaries import Canaries  # noqa: E402
 from kaa.hands.confinement.contract import Confinement, ConfinementError, ViewChangedError  # noqa: E402
 from kaa.hands.confinement.establishing import establish  # noqa: E402
+from kaa.hands.confinement.kernel import architecture, number  # noqa: E402
 from kaa.hands.confinement.selftest import self_test  # noqa: E402
-from kaa.hands.confinement.syscalls import architecture, number  # noqa: E402
 from kaa.hands.policy import Policy  # noqa: E402
 
 _ = (contained, full, landlocked, typing)  # loaded here for the same reason

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.hands.confinement import kernel, linkless, mounts, namespaces, ssh_configuration
+from kaa.hands.confinement import kernel, linkless, mounts, namespaces
 from kaa.hands.confinement.contract import ConfinementError
 from tests.support.elsewhere import folder_elsewhere
 
@@ -112,13 +112,13 @@ def test_files_that_the_configuration_of_ssh_includes_belong_to_the_user(folder:
     def act() -> None:
         namespaces.leave_mounts_as_user()
         mounts.follow()
-        ssh_configuration.own_included_files(str(configuration))
+        linkless.own_included_files(str(configuration))
         assert [path.stat().st_uid for path in included] == [_USER] * 3
         assert further.read_text() == "User x\n"
         assert configuration.stat().st_uid != _USER
 
     as_ordinary_user(act)
-    assert sorted(ssh_configuration.included_files(str(configuration))) == sorted(map(str, included))
+    assert sorted(linkless.included_files(str(configuration))) == sorted(map(str, included))
     assert further.stat().st_uid == 0
 
 
@@ -126,4 +126,4 @@ def test_a_file_that_includes_itself_is_no_endless_loop(tmp_path: Path) -> None:
     configuration = tmp_path / "ssh_config"
     configuration.write_text(f'Include={configuration}\nInclude "\n')
 
-    assert ssh_configuration.included_files(str(configuration)) == [str(configuration)]
+    assert linkless.included_files(str(configuration)) == [str(configuration)]

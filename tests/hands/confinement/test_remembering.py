@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kaa.hands.confinement.layout import concealment
-from kaa.hands.confinement.remembering import RememberedConcealment
+from kaa.hands.confinement.upkeep import RememberedConcealment
 from kaa.hands.policy import Policy
 from tests.support.ordinary import as_ordinary_user, open_directory, own
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.hands.confinement import bpf, seccomp
+from kaa.hands.confinement.kernel import NUMBERS, Architecture, number
 from kaa.hands.confinement.restrictions import ALL_FAMILIES
-from kaa.hands.confinement.syscalls import NUMBERS, Architecture, number
 from tests.hands.confinement.bpf_machine import AUDIT_ARCHITECTURE, run
 
 _ALLOW = "allowed"

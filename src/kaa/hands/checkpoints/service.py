@@ -6,6 +6,7 @@ import os
 import select
 from collections.abc import Iterator, Mapping
 
+from kaa.hands.checkpoints.backlog import EVERYTHING, Portion
 from kaa.hands.checkpoints.keeping import expanded, unkept
 from kaa.hands.checkpoints.manifest import row_of, state_of
 from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
@@ -13,7 +14,6 @@ from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import ScanLimits
 from kaa.hands.checkpoints.states import State
 from kaa.hands.checkpoints.tracker import Tracker
-from kaa.hands.checkpoints.unread import EVERYTHING, Portion
 from kaa.hands.connection import WireConnection
 from kaa.hands.fields import flag, integer, text, texts
 from kaa.hands.inotify import Inotify

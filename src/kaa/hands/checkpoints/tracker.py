@@ -9,13 +9,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from kaa.hands.checkpoints.backlog import BYTES_AT_ONCE, NAMES_AT_ONCE, Backlog, join
+from kaa.hands.checkpoints.backlog import BYTES_AT_ONCE, EVERYTHING, NAMES_AT_ONCE, Backlog, Portion, join
 from kaa.hands.checkpoints.manifest import StateManifest
 from kaa.hands.checkpoints.roots import Nearby, Roots
 from kaa.hands.checkpoints.rules import ScanLimits, ScanRules, covers_name, covers_path, reads_ignore_file
 from kaa.hands.checkpoints.states import Row, State, is_known, is_unchanged, look
 from kaa.hands.checkpoints.survey import FilesToRead, survey
-from kaa.hands.checkpoints.unread import EVERYTHING, Portion
 from kaa.hands.inotify import Inotify, WatchLimitError
 
 # More places than this to look at again are no better than all.

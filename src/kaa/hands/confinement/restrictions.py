@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from kaa.hands.confinement import capabilities, kernel, landlock, seccomp
 from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.kernel import architecture
 from kaa.hands.confinement.landlock import Ruleset
 from kaa.hands.confinement.layout import Layout
-from kaa.hands.confinement.syscalls import architecture
 from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from kaa.hands.confinement import bpf, kernel
 from kaa.hands.confinement.bpf import ANY_BIT, EQUAL, GREATER_OR_EQUAL, Instruction
-from kaa.hands.confinement.syscalls import Architecture, number
+from kaa.hands.confinement.kernel import Architecture, number
 
 # linux/audit.h
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

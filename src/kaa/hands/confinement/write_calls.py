@@ -14,7 +14,7 @@ import time
 from typing import NamedTuple
 
 from kaa.hands.confinement import seccomp
-from kaa.hands.confinement.syscalls import architecture
+from kaa.hands.confinement.kernel import architecture
 
 _FIRST_LOOK_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 1.0
 _BUSY = 2**63 - 1
