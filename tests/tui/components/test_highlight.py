@@ -1,8 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kaa.tui.components.highlight import Highlighter, highlight
-from kaa.tui.components.languages import language_of
+from kaa.tui.components.code import Highlighter, highlight, language_of
 from kaa.tui.style import Span
 from tests.support.painted import STYLES, make_context
 from tests.support.tables import each

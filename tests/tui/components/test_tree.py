@@ -3,8 +3,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.tui.components.tree import Tree, TreeActions, TreeFilter
-from kaa.tui.components.tree_rows import TreeNode, rows_of
+from kaa.tui.components.tree import Tree, TreeActions, TreeFilter, TreeNode, rows_of
 from tests.support.keyboard import keyboard_context, keys
 from tests.support.painted import assert_well_formed, visible
 

@@ -8,13 +8,20 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 
-from kaa.tui.components.code import hard_wrap
-from kaa.tui.components.highlight import Highlighter
-from kaa.tui.components.markdown_blocks import BlockPainter, TableHead
+from kaa.tui.components.code import Highlighter, hard_wrap
+from kaa.tui.components.markdown_blocks import (
+    MEASURED_ROWS,
+    BlockPainter,
+    Line,
+    Row,
+    TableHead,
+    TableLayout,
+    layout_table,
+    natural_widths,
+)
 from kaa.tui.components.markdown_inline import paint_linked
 from kaa.tui.components.markdown_parts import Part
 from kaa.tui.components.markdown_syntax import References, labels, units
-from kaa.tui.components.markdown_table import MEASURED_ROWS, Line, Row, TableLayout, layout_table, natural_widths
 from kaa.tui.components.text import harmless
 
 _CODE_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})([^\n]*)")

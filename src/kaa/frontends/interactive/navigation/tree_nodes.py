@@ -5,8 +5,7 @@ from typing import get_args
 
 from kaa.frontends.interactive.sessions.ago import shown_moment
 from kaa.session.outline import Outline, OutlineRow, RowFilter, RowKind
-from kaa.tui.components.tree import TreeFilter
-from kaa.tui.components.tree_rows import TreeNode
+from kaa.tui.components.tree import TreeFilter, TreeNode
 from kaa.tui.context import Context
 from kaa.tui.sanitize import squeezed
 from kaa.tui.style import Span

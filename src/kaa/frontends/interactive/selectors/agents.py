@@ -11,8 +11,7 @@ from kaa.frontends.interactive.transcript_viewer import TranscriptViewer
 from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.transcript import Transcript
 from kaa.tui.components.text import truncated
-from kaa.tui.components.tree import Tree, TreeActions
-from kaa.tui.components.tree_rows import TreeNode
+from kaa.tui.components.tree import Tree, TreeActions, TreeNode
 from kaa.tui.context import Context
 from kaa.tui.events import Input
 from kaa.tui.sanitize import squeezed
