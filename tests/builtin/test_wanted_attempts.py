@@ -2,7 +2,7 @@
 
 import pytest
 
-from kaa.builtin.attempts.wanted import Wanted, wanted_in
+from kaa.builtin.attempts.running import Wanted, wanted_in
 from kaa.ext.errors import CommandError
 from tests.support.tables import each
 

@@ -4,8 +4,7 @@ import json
 
 from kaa.core.errors import ContextOverflowError
 from kaa.llm.http.transport import Headers
-from kaa.llm.overflow import named_window
-from kaa.llm.server_errors import failure_of_event, failure_of_response
+from kaa.llm.server_errors import failure_of_event, failure_of_response, named_window
 from kaa.llm.wire import Peer
 from tests.support.tables import each
 

@@ -1,4 +1,7 @@
-"""From what a server says went wrong to the typed errors of the core, with messages that say what to do."""
+"""From what a server says went wrong to the typed errors of the core, with messages that say what to do.
+
+The context window of a model is what servers name when they refuse a conversation that is too long.
+"""
 
 import re
 import time
@@ -24,7 +27,6 @@ from kaa.llm.http.transport import Headers, host_of
 from kaa.llm.wire import Peer
 
 _MAX_DETAIL_CHARACTERS: Final = 500
-
 # Patterns, not compiled: most are not needed for an error.
 # How servers say that a conversation does not fit: OpenAI and vLLM, Anthropic, Gemini, llama.cpp, LM Studio,
 # xAI, Groq, Mistral, Moonshot, MiniMax, Ollama. Limits per minute are rate limits, although they speak of tokens.
@@ -49,7 +51,6 @@ _IN_THE_REQUEST: Final = r"^invalid_|image|_policy|_mismatch$"
 _NO_SUCH_MODEL: Final = r"not a valid model|model .{0,100}(?:not found|does not exist|not exist)|no such model"
 _MARKUP: Final = r"(?is)<(script|style|head)\b.*?</\1\s*>|<[^>]*>"
 _TITLE: Final = r"(?is)<title[^>]*>(.*?)</title>"
-
 # `type`, `code` or `status` of an error object → what it is. Sources: the error pages of OpenAI and Anthropic,
 # google.rpc.Code, and servers seen to use their own.
 _BY_NAME: Final[dict[str, type[ProviderError]]] = {
@@ -77,6 +78,25 @@ _BY_NAME: Final[dict[str, type[ProviderError]]] = {
     "invalid_argument": BadRequestError,
     "content_filter": BadRequestError,
 }
+# A smaller window holds no conversation, a larger one no model has: such a number means something else.
+_SMALLEST_TOKENS = 512
+_LARGEST_TOKENS = 100_000_000
+_LONGEST_TEXT = 20_000
+_NUMBER = r"(\d[\d,_]*)"
+# Each with an example of a server that says so.
+_PATTERNS = (
+    rf"maximum (?:context|prompt|model|sequence) length (?:is|of) (?:only )?{_NUMBER}",  # OpenAI, vLLM, xAI
+    rf"context length of (?:only )?{_NUMBER}",  # LM Studio
+    rf"tokens > {_NUMBER} maximum",  # Anthropic: prompt is too long
+    rf"context limit: {_NUMBER} \+ \d[\d,_]* > (?P<sum>\d[\d,_]*)",  # Anthropic: input and max_tokens
+    rf"maximum number of tokens allowed \({_NUMBER}\)",  # Gemini
+    rf"\\?[\"']?n_ctx\\?[\"']?\s*[:=]\s*{_NUMBER}",  # llama.cpp
+    rf"(?:available )?context size \({_NUMBER}",  # llama.cpp
+    rf"context window of {_NUMBER}",  # llama-cpp-python
+    rf"{_NUMBER} maximum context length",  # Mistral
+    rf"exceeded model token limit: {_NUMBER}",  # Moonshot
+    rf"exceeds the limit of {_NUMBER}",  # GitHub Copilot
+)
 
 
 def failure_of_response(status: int, headers: Headers, body: bytes, peer: Peer) -> ProviderError:
@@ -186,7 +206,6 @@ def _is_about_images(detail: str, names: frozenset[str]) -> bool:
 
 
 def _named_window(said: str) -> int | None:
-    from kaa.llm.overflow import named_window  # lazy: most conversations never become that long
 
     return named_window(said)
 
@@ -284,9 +303,6 @@ def _shorten(text: str) -> str:
     return line if len(line) <= _MAX_DETAIL_CHARACTERS else f"{line[:_MAX_DETAIL_CHARACTERS]}…"
 
 
-# Google's errors have reasons, quotas and a time to retry beside their code and message.
-# Formats: https://cloud.google.com/apis/design/errors (`google.rpc.Status` and its details, as JSON).
-
 _DURATION: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 _NO_QUOTA_AT_ALL: Final = re.compile(r"\blimit: 0\b")
 
@@ -327,3 +343,18 @@ def rpc_details(error: Json) -> RpcDetails:
             case _:
                 pass  # help, debug information, and whatever else is to come
     return RpcDetails(retry_after, frozenset(reasons), lasts)
+
+
+def named_window(said: str) -> int | None:
+    """The window in tokens that a refusal names; None if it names none.
+
+    Args:
+        said: the text of the error, or the JSON around it.
+    """
+    for pattern in _PATTERNS:
+        found = re.search(pattern, said[:_LONGEST_TEXT], re.IGNORECASE)
+        if found is not None:
+            number = found.groupdict().get("sum") or found[1]
+            tokens = int(re.sub(r"[,_]", "", number)[:12])
+            return tokens if _SMALLEST_TOKENS <= tokens <= _LARGEST_TOKENS else None
+    return None

@@ -19,8 +19,7 @@ from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import LEGACY, MODERN, NAMESPACE, ServerInfo, ToolInfo
 from kaa.mcp.messages import MalformedMessageError, decode, encode
 from kaa.mcp.questions import ElicitAnswer, FormRequest
-from kaa.mcp.served_calls import RoundedCall, ToolCaller, settle
-from kaa.mcp.served_json import elicit_answer, form_json, result_json, tool_json
+from kaa.mcp.served_calls import RoundedCall, ToolCaller, elicit_answer, form_json, result_json, settle, tool_json
 
 _VERSION, _CAPABILITIES = f"{NAMESPACE}protocolVersion", f"{NAMESPACE}clientCapabilities"
 _SERVER_INFO = f"{NAMESPACE}serverInfo"

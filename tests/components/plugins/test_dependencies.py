@@ -1,7 +1,6 @@
 """Which plugins a plugin needs, and which versions of them will do."""
 
-from kaa.components.plugins.dependencies import Dependency, dependencies_in, fits
-from kaa.components.plugins.versions import range_in, version_in
+from kaa.components.plugins.dependencies import Dependency, dependencies_in, fits, range_in, version_in
 from kaa.core.messages import Json
 from tests.support.tables import each
 

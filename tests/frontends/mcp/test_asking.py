@@ -11,8 +11,7 @@ from kaa.ext.asking import NobodyToAskError
 from kaa.ext.questions import Declined, Dismissed, Filled, Form, OpenUrl, Question
 from kaa.frontends.mcp.asking import ElicitingAsker
 from kaa.mcp.questions import ElicitAnswer, FormRequest
-from kaa.mcp.served_calls import ToolCaller
-from kaa.mcp.served_json import form_json
+from kaa.mcp.served_calls import ToolCaller, form_json
 
 AnswerT = TypeVar("AnswerT")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.core.messages import Json
-from kaa.llm.cassette._edits import Edit, apply, rewrite_json, rewrite_stream
+from kaa.llm.cassette._scrubbing import Edit, apply, rewrite_json, rewrite_stream
 
 
 class _Replace:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.llm.cassette._edits import rewrite_json, rewrite_text
-from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber
+from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber, rewrite_json, rewrite_text
 from kaa.llm.http.transport import HttpRequest
 from tests.support.tables import each
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kaa.builtin.amounts import counted, dollars, listed
-from kaa.builtin.attempts.running import NAME, AttemptResult, in_short, run_attempts
-from kaa.builtin.attempts.wanted import Wanted, wanted_in
+from kaa.builtin.attempts.running import NAME, AttemptResult, Wanted, in_short, run_attempts, wanted_in
 from kaa.builtin.columns import aligned
 from kaa.core.display_values import DisplayValue, Table, Text
 from kaa.ext.api import Choice, Chosen, CommandContext, Reply

@@ -17,8 +17,7 @@ from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.hooks import CompactionRequest, CondensedText, SessionEnd, SessionStart
 from kaa.ext.places import ExtensionId
 from kaa.ext.process import conversion, wire
-from kaa.ext.process.actions import ActionAnswer, ActionRunner
-from kaa.ext.process.called import CommandCall, ProcessTool, ShortcutCall
+from kaa.ext.process.called import ActionAnswer, ActionRunner, CommandCall, ProcessTool, ShortcutCall
 from kaa.ext.process.host import ProcessHost
 from kaa.ext.process.injections import Injections
 from kaa.ext.process.manifest import Manifest, read_manifest

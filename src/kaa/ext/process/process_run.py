@@ -10,10 +10,9 @@ import msgspec
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
 from kaa.ext.process import wire
-from kaa.ext.process.connection import Connection, ConnectionEndedError, MessageChannel, Receiver
+from kaa.ext.process.connection import Connection, ConnectionEndedError, MessageChannel, OutputLog, Receiver
 from kaa.ext.process.host import ExtensionProcess, ProcessHost
 from kaa.ext.process.manifest import Manifest, Transport
-from kaa.ext.process.output import OutputLog
 from kaa.ext.process.wire import RpcError
 from kaa.host.log import LOG, log_hint
 

@@ -2,29 +2,38 @@
 
 Each function gets the context of the call and checks the permissions of the extension. What it refuses is an error that
 the component can handle.
+
+Values are as wasmtime for Python represents them: a `result` or `variant` whose cases have different Python types is
+the bare value; otherwise it is a `Variant` with a tag. Texts are UTF-8 without exception, so what Python cannot encode
+is replaced before wasmtime sees it.
 """
 
+import json
 import posixpath
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from kaa.core.messages import Json
 from kaa.core.tool import ToolError
 from kaa.ext.errors import CommandError
 from kaa.ext.permissions import Permissions
-from kaa.ext.wasm.errors import HostRefusalError
-from kaa.ext.wasm.values import failure, json_text, success
+from kaa.ext.wasm.errors import ComponentError, HostRefusalError
 from kaa.ext.wasm.worker import HostContext, HostFunction, HostFunctions
 from kaa.host.log import LOG
 from kaa.host.paths import is_below
+from kaa.llm.unicode_text import clean
 from kaa.workspace.blocked import BlockedError
 from kaa.workspace.protocol import CommandRequest, SearchError, Workspace
 
+if TYPE_CHECKING:
+    from wasmtime.component import Record
+
 # `kaa:extension` with its version, as wit/kaa-extension.wit has it.
 PACKAGE, VERSION = "kaa:extension", "0.1.0"
-
 _MAX_FILE_BYTES = 8 * 1024 * 1024
 _MAX_NAMES = 5_000
 _MAX_LOG_CHARACTERS = 2_000
@@ -32,6 +41,7 @@ _HTTP_SECONDS = 60.0
 _MAX_BODY_BYTES = 6 * 1024 * 1024  # http_get.py keeps to less
 _HTTP_SCRIPT = str(Path(__file__).with_name("http_get.py"))
 _HOW = "ask for it in [permissions] of extension.toml"
+_MAX_TEXT_BYTES = 1024 * 1024
 
 
 def host_functions(name: str, permissions: Permissions, settings: type[msgspec.Struct]) -> HostFunctions:
@@ -169,3 +179,56 @@ class _Others:
     async def notify(self, context: HostContext | None, text: str) -> None:
         if context is not None and text.strip():
             context.show.notice(text)
+
+
+def json_text(value: Json) -> str:
+    """JSON for a component."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return clean(json.dumps(value, ensure_ascii=False))
+
+
+def record(**fields: object) -> "Record":
+    """A record; underscores in names stand for hyphens."""
+    from wasmtime.component import Record  # lazy: only components need wasmtime
+
+    made = Record()
+    made.__dict__.update({name.replace("_", "-"): value for name, value in fields.items()})
+    return made
+
+
+def fields(made: object) -> dict[str, Any]:
+    """The fields of a record, named as in Python."""
+    return {name.replace("-", "_"): value for name, value in vars(made).items()}
+
+
+def success(value: object, *, tagged: bool) -> object:
+    """A result that is no error."""
+    from wasmtime.component import Variant
+
+    plain: object = value
+    if isinstance(value, str):
+        plain = clean(value)
+    elif isinstance(value, list):
+        plain = [clean(one) if isinstance(one, str) else one for one in value]
+    return Variant("ok", plain) if tagged else plain
+
+
+def failure(problem: str, *, tagged: bool) -> object:
+    """A result that is an error."""
+    from wasmtime.component import Variant
+
+    return Variant("err", clean(problem)) if tagged else clean(problem)
+
+
+def bounded(value: object, what: str) -> str:
+    """A text of a component, if it is not too long.
+
+    Raises:
+        ComponentError: it is.
+    """
+    assert isinstance(value, str), "load compared the types"
+    if len(value) > _MAX_TEXT_BYTES:
+        raise ComponentError(f"{what} has {len(value):,} characters: return at most {_MAX_TEXT_BYTES:,}")
+    return value

@@ -19,8 +19,8 @@ from kaa.ext.errors import CommandError
 from kaa.ext.extension_api import ExtensionAPI
 from kaa.ext.wasm.description import ComponentFile
 from kaa.ext.wasm.errors import ComponentError
+from kaa.ext.wasm.host_functions import bounded, fields, json_text, record
 from kaa.ext.wasm.machine import Machine
-from kaa.ext.wasm.values import bounded, fields, json_text, record
 from kaa.ext.wasm.worlds import ComponentOffer
 from kaa.llm.unicode_text import clean
 

@@ -11,9 +11,8 @@ from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.ext.permissions import Permissions
 from kaa.ext.wasm.errors import ComponentError
-from kaa.ext.wasm.host_functions import PACKAGE, VERSION
+from kaa.ext.wasm.host_functions import PACKAGE, VERSION, bounded, fields
 from kaa.ext.wasm.machine import Machine
-from kaa.ext.wasm.values import bounded, fields
 
 _MAX_ITEMS = 200
 

@@ -9,12 +9,11 @@ from kaa.frontends.confirming import NobodyAnswersError
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.doctor import add_doctor_arguments, run_doctor
-from kaa.frontends.extensions.installation import add_install_arguments, run_install
 from kaa.frontends.extensions.permitting import add_permit_arguments, run_permit
 from kaa.frontends.extensions.report import facts, list_lines, printable
 from kaa.frontends.extensions.scaffold import add_new_arguments, run_new
 from kaa.frontends.extensions.testing import add_test_arguments, run_test
-from kaa.frontends.extensions.updating import add_update_arguments, run_update
+from kaa.frontends.extensions.updating import add_install_arguments, add_update_arguments, run_install, run_update
 from kaa.frontends.json_text import json_line
 from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.shell.extensions.errors import InstallationError

@@ -15,10 +15,10 @@ from kaa.ext.places import ExtensionId, kind_of
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import printable
-from kaa.shell.extensions.candidate import examine
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.extensions.in_projects import ExtensionsInProjects
 from kaa.shell.extensions.installed import InstalledExtensions
+from kaa.shell.extensions.installer import examine
 from kaa.shell.extensions.trial import try_extensions
 from kaa.shell.home import Home, expanded
 from kaa.shell.options import HostOptions

@@ -1,4 +1,4 @@
-"""`kaa ext update`: installs the newest version of an extension from where it came, with its changes shown."""
+"""`kaa ext install` and `kaa ext update`: show what will be installed, or changes, ask once, install."""
 
 import argparse
 import os
@@ -8,14 +8,25 @@ from kaa.ext.permissions import Permissions
 from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
-from kaa.frontends.extensions.installation import show
-from kaa.frontends.extensions.report import printable
+from kaa.frontends.extensions.report import change_lines, preview_lines, printable
+from kaa.shell.extensions.changes import changes
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtension, InstalledExtensions
 from kaa.shell.extensions.installer import Installer, PreparedExtension
 from kaa.shell.extensions.records import Installation
-from kaa.shell.extensions.sources import IndexSource, Source, recorded_source
+from kaa.shell.extensions.sources import IndexSource, Source, parse_source, recorded_source
 from kaa.shell.home import Home
+from kaa.tui.sanitize import sanitize
+
+_EPILOG = """\
+sources:
+  ./FOLDER, FILE.py, FILE.wasm, FILE.whl          a copy; --link uses the path itself
+  git+https://HOST/REPOSITORY@TAG                 one commit; also git+ssh:// and git+file://
+  git+https://…@TAG#subdirectory=FOLDER           a folder of the repository
+  NAME, NAME==VERSION                             wheels of the package index that pip uses
+
+Installing executes nothing of the extension. kaa loads it at its next start.
+"""
 
 
 def add_update_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,3 +95,46 @@ def _grows(prepared: PreparedExtension) -> bool:
     if wanted is None:  # Python has the rights of the user
         return before is not None and before.kind != "python"
     return wanted.beyond(prepared.previous.granted or Permissions()) != Permissions()
+
+
+def add_install_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("source", metavar="SOURCE", help="where the extension comes from, see below")
+    parser.add_argument("--link", action="store_true", help="use the path itself, for development")
+    parser.add_argument("--diff", action="store_true", help="show the changed lines of a newer version")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def run_install(parsed: argparse.Namespace, home: Home) -> int:
+    """Install. Returns the exit code.
+
+    Raises:
+        InstallationError: it cannot be installed.
+    """
+    installer = Installer(home, os.environ)
+    with installer.prepare(parse_source(parsed.source, parsed.directory), link=parsed.link) as prepared:
+        show(prepared, with_diff=parsed.diff)
+        word = "Replace" if prepared.replaces is not None else "Install"
+        if not parsed.yes and not confirmed(f"{word} {prepared.name}?"):
+            deliver(sys.stderr, "nothing is installed\n")
+            return ExitCode.DENIED
+        installer.install(prepared, prepared.candidate.permissions)
+    deliver(sys.stdout, f"installed {sanitize(prepared.name)}; kaa loads it at its next start\n")
+    return ExitCode.DONE
+
+
+def show(prepared: PreparedExtension, *, with_diff: bool) -> None:
+    """Print what will be installed, and what that changes.
+
+    Raises:
+        InstallationError: the files cannot be read.
+    """
+    lines = preview_lines(prepared)
+    if prepared.replaces is not None:
+        try:
+            difference = changes(prepared.replaces, prepared.staged)
+        except OSError as error:
+            raise InstallationError(f"{error.filename} cannot be read ({error.strerror})") from error
+        lines += change_lines(prepared, difference, with_diff=with_diff)
+    deliver(sys.stdout, printable(lines))

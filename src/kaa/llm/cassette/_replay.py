@@ -11,7 +11,6 @@ import msgspec
 
 from kaa.core import errors
 from kaa.core.messages import Json
-from kaa.llm.cassette._edits import rewrite_stream, rewrite_text
 from kaa.llm.cassette._format import (
     CassetteDivergence,
     CassetteError,
@@ -20,7 +19,7 @@ from kaa.llm.cassette._format import (
     RecordedResponse,
     load,
 )
-from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber
+from kaa.llm.cassette._scrubbing import CassettePlaceholders, Scrubber, rewrite_stream, rewrite_text
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
 
 

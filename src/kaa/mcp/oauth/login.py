@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.errors import LoginError
-from kaa.llm.auth.oauth.browser import get_grant, new_state
-from kaa.llm.auth.oauth.loopback import Issuer, Loopback
+from kaa.llm.auth.oauth.browser import Issuer, Loopback, get_grant, new_state
 from kaa.llm.http.transport import Transport, host_of
 from kaa.mcp.oauth.bound import ask_for_tokens, key_of_login
 from kaa.mcp.oauth.challenge import challenge_of, parse_challenge

@@ -1,4 +1,8 @@
-"""Logins without a person: kaa gets tokens as a client of its own (SEP-1046), or with a workload's token (SEP-1933)."""
+"""Logins without a person: kaa gets tokens as a client of its own (SEP-1046), or with a workload's token (SEP-1933).
+
+With enterprise-managed authorization (SEP-990), the identity provider of an enterprise decides who may use a server: it
+exchanges the user's identity token for a grant that is good at one authorization server (RFC 8693, ID-JAG).
+"""
 
 import asyncio
 import os
@@ -10,8 +14,10 @@ from kaa.core.errors import AuthError
 from kaa.host.private_file import PrivateFileError
 from kaa.host.regular_files import read_regular
 from kaa.llm.auth.errors import LoginError, LoginRefusedError
-from kaa.llm.auth.oauth.exchange import LoginTokens
+from kaa.llm.auth.oauth.config import is_confidential
+from kaa.llm.auth.oauth.exchange import LoginTokens, ask, secret_of
 from kaa.llm.auth.oauth.renewal import NewTransport, is_fresh
+from kaa.llm.http.routes import Login
 from kaa.llm.http.transport import HttpRequest, Transport, host_of, origin_of
 from kaa.mcp.errors import McpError
 from kaa.mcp.oauth.bound import ask_for_tokens, key_of_login
@@ -29,6 +35,9 @@ _OWN_ONLY: Final = "counts in your own mcp.json only"
 _ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 # Connecting tries several revisions of the protocol, and models try again.
 _PAUSE_SECONDS: Final = 60.0
+_EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
+_ID_TOKEN: Final = "urn:ietf:params:oauth:token-type:id_token"
+_GRANT: Final = "urn:ietf:params:oauth:token-type:id-jag"
 
 
 async def log_in_alone(
@@ -127,8 +136,6 @@ async def _assertion(
         return given or await asyncio.to_thread(_content, path, field, users_own=users_own)
 
     if settings.idp_token_url:
-        from kaa.mcp.oauth.enterprise import grant_of_enterprise  # lazy: few have an identity provider
-
         if not users_own:  # the user's identity would go where others say
             raise LoginError(f"`idpTokenUrl` {_OWN_ONLY}: move the server there")
         id_token = await text(settings.id_token, settings.id_token_file, "idTokenFile")
@@ -227,3 +234,42 @@ class MachineAuthorizer:
             return None
         is_own = details is not None and details.client.id == self._settings.client_id
         return tokens if is_own and tokens is not None and is_fresh(tokens, margin=0) else None
+
+
+async def grant_of_enterprise(
+    settings: OAuthEntry, id_token: str, found: Discovered, scope: str, transport: Transport
+) -> str:
+    """Have the identity provider give a grant for a server.
+
+    Args:
+        settings: have the address of the identity provider, and kaa's client there.
+        found: the server and who gives tokens for it.
+        transport: to the identity provider, which the user configured.
+
+    Raises:
+        LoginError: the settings lack something, or the identity provider refused.
+        ProviderError: it cannot be reached.
+    """
+    place = settings.idp_token_url
+    if not is_confidential(place):
+        raise LoginError(f"`idpTokenUrl` is {place!r}: kaa sends identity tokens only to addresses with https://")
+    if not id_token:
+        raise LoginError("`idpTokenUrl` needs `idToken` or `idTokenFile` in the `oauth` entry")
+    if not found.server.issuer:
+        raise LoginError(f"{host_of(found.resource)} publishes no metadata, which a login through an enterprise needs")
+    fields = {
+        "grant_type": _EXCHANGE,
+        "requested_token_type": _GRANT,
+        "audience": found.server.issuer,
+        "resource": found.resource,
+        "scope": scope,
+        "subject_token": id_token,
+        "subject_token_type": _ID_TOKEN,
+        "client_id": settings.idp_client_id,
+    }
+    secret = settings.idp_client_secret
+    client = Login(settings.idp_client_id, secret) if secret else None
+    answer = await ask(transport, place, {name: value for name, value in fields.items() if value}, client)
+    if answer.get("issued_token_type") != _GRANT:
+        raise LoginError(f"{host_of(place)} gave a token of another type than {_GRANT}: check `idpTokenUrl`")
+    return secret_of(answer, "access_token", host_of(place))

@@ -1,4 +1,7 @@
-"""The plugins and marketplaces of a home: adds, prepares, installs, updates and removes them."""
+"""The plugins and marketplaces of a home: adds, prepares, installs, updates and removes them.
+
+Released versions are tags `NAME--vVERSION` of a plugin's repository, as Claude Code has them.
+"""
 
 import os
 import shutil
@@ -6,10 +9,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from kaa.components.plugins.dependencies import fits
+from kaa.components.plugins.dependencies import fits, version_in
 from kaa.components.plugins.folder import PluginDirectory
 from kaa.components.plugins.manifest import Plugin
 from kaa.components.plugins.marketplace import (
@@ -17,6 +21,9 @@ from kaa.components.plugins.marketplace import (
     InvalidMarketplaceError,
     Marketplace,
     MarketplaceEntry,
+    Npm,
+    Relative,
+    Url,
     marketplace_in,
 )
 from kaa.components.plugins.reading import plugin_in
@@ -25,12 +32,13 @@ from kaa.core.messages import Json
 from kaa.host.exchange import exchange
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
+from kaa.shell.extensions.git import FetchedRepository
 from kaa.shell.extensions.preparing import preparation_folder
+from kaa.shell.extensions.sources import GitSource
 from kaa.shell.home import Home
 from kaa.shell.plugins.fetching import Fetched, Fetcher
 from kaa.shell.plugins.records import InstalledPlugin, KnownMarketplace, PluginRecords, Records
-from kaa.shell.plugins.releases import newest_release
-from kaa.shell.plugins.sources import NPM, npm_source, source_in
+from kaa.shell.plugins.sources import NPM, npm_source, repository_of, source_in
 from kaa.shell.plugins.wheels import PREFIX, wheel_source
 
 _HIDDEN = ".preparing-"
@@ -366,3 +374,52 @@ def _kept_values(previous: InstalledPlugin | None, plugin: Plugin) -> dict[str, 
     were_secret = {option.name for option in previous.plugin.options if option.secret}
     kept = {option.name for option in plugin.options if option.secret or option.name not in were_secret}
     return {name: value for name, value in previous.values.items() if name in kept}
+
+
+class Release(NamedTuple):
+    """A version of a plugin, and where it is."""
+
+    version: str
+    source: GitSource
+
+
+def newest_release(
+    entry: MarketplaceEntry, marketplace: str, ranges: Sequence[str], staging: Path, environ: Mapping[str, str]
+) -> Release | None:
+    """The latest version of a plugin that is in all ranges; None if no tag says of any.
+
+    Args:
+        marketplace: where its marketplace comes from, as it is recorded.
+
+    Raises:
+        InstallationError: git cannot get the tags.
+    """
+    source = _repository(entry, marketplace)
+    if source is None:
+        return None
+    beginning = f"{entry.name}--v"
+    tags = FetchedRepository(staging / "tags", environ).tags(source.url, beginning)
+    known = [
+        (version, text)
+        for text in (tag.removeprefix(beginning) for tag in tags)
+        if (version := version_in(text)) is not None and all(fits(text, one) for one in ranges)
+    ]
+    if not known:
+        return None
+    _, text = max(known)
+    return Release(text, msgspec.structs.replace(source, reference=f"{beginning}{text}"))
+
+
+def _repository(entry: MarketplaceEntry, marketplace: str) -> GitSource | None:
+    """The repository that has the plugin, and its folder there."""
+    match entry.source:
+        case Relative(path=path):
+            found = source_in(marketplace, "/")
+            if not isinstance(found, GitSource):
+                return None
+            folder = "/".join(part for part in (found.folder, path) if part)
+            return msgspec.structs.replace(found, folder=folder)
+        case Npm() | Url():
+            return None
+        case source:
+            return repository_of(source)

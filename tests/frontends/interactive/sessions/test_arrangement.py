@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.frontends.interactive.sessions.arrangement import SessionRow, arranged
+from kaa.frontends.interactive.sessions.session_list import SessionRow, arranged
 from tests.frontends.interactive.sessions.summaries import path_of, summary
 
 

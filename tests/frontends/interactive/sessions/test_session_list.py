@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from kaa.frontends.interactive.keybindings import GROUPS
-from kaa.frontends.interactive.sessions.arrangement import Score
-from kaa.frontends.interactive.sessions.session_list import SessionActions, SessionListView
+from kaa.frontends.interactive.sessions.session_list import Score, SessionActions, SessionListView
 from kaa.session.catalogue.matching import Query
 from kaa.session.catalogue.records import SessionSummary
 from kaa.tui.context import Context, Size

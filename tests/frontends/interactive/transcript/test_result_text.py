@@ -1,4 +1,4 @@
-from kaa.frontends.interactive.transcript.tools.call import take_apart
+from kaa.frontends.interactive.transcript.tools.renderer import take_apart
 from tests.support.tables import each
 
 

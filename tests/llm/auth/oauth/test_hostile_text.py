@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kaa.llm.auth.errors import LoginError
+from kaa.llm.auth.oauth.browser import Loopback
 from kaa.llm.auth.oauth.exchange import refusal, tokens_of
-from kaa.llm.auth.oauth.loopback import Loopback
 from tests.support.agents import run
 
 _JSON = st.recursive(

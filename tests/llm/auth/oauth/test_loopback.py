@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kaa.llm.auth.errors import MixedUpLoginError
-from kaa.llm.auth.oauth.loopback import Issuer, Loopback
+from kaa.llm.auth.oauth.browser import Issuer, Loopback
 
 
 def test_connections_that_a_browser_opens_and_never_uses_end_with_the_login() -> None:

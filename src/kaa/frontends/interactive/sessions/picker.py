@@ -15,9 +15,8 @@ from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.footer import short_path
 from kaa.frontends.interactive.sessions.ago import shown_moment
-from kaa.frontends.interactive.sessions.arrangement import Score
 from kaa.frontends.interactive.sessions.opening import REFUSAL_SECONDS, Here, SessionOpening
-from kaa.frontends.interactive.sessions.session_list import SessionActions, SessionListView
+from kaa.frontends.interactive.sessions.session_list import Score, SessionActions, SessionListView
 from kaa.frontends.interactive.sessions.spoken_search import SCOPES, SpokenSearch
 from kaa.frontends.interactive.ui_context import UIContext
 from kaa.session.catalogue.matching import Query

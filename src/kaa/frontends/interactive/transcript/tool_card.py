@@ -10,7 +10,7 @@ from kaa.core.partial_json import PartialJson
 from kaa.frontends.interactive.transcript.card import Card, Face, State
 from kaa.frontends.interactive.transcript.pictures import Pictures
 from kaa.frontends.interactive.transcript.tools.by_name import renderer_for
-from kaa.frontends.interactive.transcript.tools.call import ShownCall
+from kaa.frontends.interactive.transcript.tools.renderer import ShownCall
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless
 from kaa.tui.style import Span

@@ -4,8 +4,14 @@ from collections.abc import Sequence
 
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, hidden_lines
-from kaa.frontends.interactive.transcript.tools.call import ShownCall
-from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, last_lines, live_lines, named
+from kaa.frontends.interactive.transcript.tools.renderer import (
+    OUTPUT_LINES,
+    ShownCall,
+    error_lines,
+    last_lines,
+    live_lines,
+    named,
+)
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.style import Span
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import beginning
 from kaa.frontends.interactive.transcript.tools.bash import BashRenderer, ProcessRenderer, ProgramRenderer
-from kaa.frontends.interactive.transcript.tools.call import ShownCall
 from kaa.frontends.interactive.transcript.tools.files import EditRenderer, ReadRenderer, WriteRenderer
 from kaa.frontends.interactive.transcript.tools.renderer import (
     OUTPUT_LINES,
     CallRenderer,
+    ShownCall,
     error_lines,
     first_lines,
     live_lines,

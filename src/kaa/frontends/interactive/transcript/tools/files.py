@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, count_lines, head, more, rest
-from kaa.frontends.interactive.transcript.tools.call import ShownCall
-from kaa.frontends.interactive.transcript.tools.renderer import error_lines, named
+from kaa.frontends.interactive.transcript.tools.renderer import ShownCall, error_lines, named
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.code import Code
 from kaa.tui.components.diff import DiffView

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 
 from kaa.frontends.interactive.transcript.excerpt import beginning, count_lines
-from kaa.frontends.interactive.transcript.tools.call import ShownCall
-from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, first_lines, named
+from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, ShownCall, error_lines, first_lines, named
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.style import Span
 
