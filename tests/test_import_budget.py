@@ -109,9 +109,9 @@ def test_the_first_frame_loads_little() -> None:
     assert of_shell <= {"kaa.shell.preferences", "kaa.shell.user_file"}
 
 
-_MODULES_OF_A_TURN = 280
+_MODULES_OF_A_TURN = 250
 _MODULES_OF_CONFIGURED_SERVERS = 32
-_MODULES_OF_THE_FORK_SERVER = 50
+_MODULES_OF_THE_FORK_SERVER = 48
 
 
 def test_headless_mode_loads_only_what_a_run_needs() -> None:

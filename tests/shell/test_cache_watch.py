@@ -19,7 +19,7 @@ from kaa.session.entries import Custom
 from kaa.session.past_usage import past_misses
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, read_entry
-from kaa.shell.cache_watch import CacheWatch
+from kaa.shell.accounting import CacheWatch
 from tests.support.agents import echo_tool, run, say
 
 RATES = ModelRates(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)

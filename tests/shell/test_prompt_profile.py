@@ -8,8 +8,7 @@ from kaa.core.usage import context_parts
 from kaa.ext.api import PromptContext
 from kaa.ext.registry import joined_sections
 from kaa.session.changed_paths import PATCH_TOOL
-from kaa.shell.active_tools import ActiveTools
-from kaa.shell.prompt_profile import BriefTool, PromptProfile, profile_for
+from kaa.shell.active_tools import ActiveTools, BriefTool, PromptProfile, profile_for
 from tests.support.registries import LoadedRegistry
 
 

@@ -10,7 +10,7 @@ from kaa.core.events import Event
 from kaa.core.tool import Tool, ToolRun
 from kaa.ext.acting import IdleWork
 from kaa.ext.asking import Asker
-from kaa.ext.calling import Report, awaitable, failed, parsed, returned, tell
+from kaa.ext.calling import Report, RunningWork, awaitable, failed, parsed, returned, tell
 from kaa.ext.command_context import CommandContext, CommandControl, command_context
 from kaa.ext.commands import Command, CommandAction, CommandCompleter, Reply, Suggestion, Suggestions
 from kaa.ext.context import ConversationContext
@@ -19,7 +19,6 @@ from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
 from kaa.ext.prompt_sections import PromptContext
 from kaa.ext.run_hooks import ExtensionHooks
-from kaa.ext.running import RunningWork
 from kaa.ext.scope import Scope
 from kaa.ext.session_hooks import SessionHooks
 from kaa.ext.tools import RegisteredTool, Risk

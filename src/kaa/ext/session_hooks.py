@@ -9,7 +9,7 @@ from msgspec import Struct
 from kaa.core.events import CompactionEnd
 from kaa.core.hooks import Block
 from kaa.ext.asking import NOBODY, AnswerT
-from kaa.ext.calling import Hook, Report, failed, first_verdict, named, parsed, returned, tell
+from kaa.ext.calling import Hook, Report, RunningWork, failed, first_verdict, named, parsed, returned, tell
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionFailedError, NavigationBlockedError
 from kaa.ext.hooks import (
@@ -22,7 +22,6 @@ from kaa.ext.hooks import (
     SessionStart,
     ShortenResults,
 )
-from kaa.ext.running import RunningWork
 from kaa.ext.scope import Scope
 
 if TYPE_CHECKING:

@@ -1,24 +1,32 @@
-"""Which tools the model may call, and what its prompt says, kept in step with extensions and their tools."""
+"""Which tools the model may call, and what its prompt says, kept in step with extensions and their tools.
 
+The full texts, or short ones where the window is small: decided when a conversation is opened and kept until it is
+closed, also when another model answers, because what was sent must not change.
+"""
+
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from kaa.core.agent import Agent
 from kaa.core.messages import Json
-from kaa.core.provider import TOOL_SEARCH
+from kaa.core.provider import TOOL_SEARCH, ToolSchema
 from kaa.core.tool import Tool, ToolResult, ToolRun, preparation_of
 from kaa.core.usage import size_of_schema
 from kaa.ext.api import ContextFile, PromptContext, RegisteredTool
 from kaa.ext.errors import RegistrationError
 from kaa.ext.registry import Registry, joined_sections
 from kaa.ext.scope import Scope
-from kaa.shell.prompt_profile import BriefTool
+from kaa.llm.models.discovery import SMALL_WINDOW
 
 # Deferred definitions cost nothing but the way to the server, which takes 32 MB at most; these are about 1 MB. Other
 # tools are found as text.
 _MOST_FINDABLE_TOKENS = 250_000
+PromptProfile: TypeAlias = Literal["full", "short"]
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 
 class ActiveTools:
@@ -136,3 +144,47 @@ class _FindableTool:
 
     async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
         return await self._tool.run(arguments, run)
+
+
+def profile_for(wanted: Literal["auto", "full", "short"], window: int) -> PromptProfile:
+    """The profile in force for a model with a window of so many tokens."""
+    if wanted != "auto":
+        return wanted
+    return "short" if window < SMALL_WINDOW else "full"
+
+
+class BriefTool:
+    """A tool of which the model is told no more than it needs: one sentence, and names and types of the arguments."""
+
+    def __init__(self, tool: Tool[ToolRun]) -> None:
+        self._tool = tool
+        self.prepare = preparation_of(tool)
+        full = tool.schema
+        first = _SENTENCE_END.split(full.description, maxsplit=1)[0]
+        parameters = _undescribed(full.parameters)
+        assert isinstance(parameters, dict)
+        self.schema = ToolSchema(full.name, first, parameters)
+
+    @property
+    def sequential(self) -> bool:
+        return self._tool.sequential
+
+    async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
+        return await self._tool.run(arguments, run)
+
+
+def _undescribed(schema: Json) -> Json:
+    """The schema without its descriptions; an argument may itself be called `description`."""
+    if not isinstance(schema, dict):
+        return schema
+    brief: dict[str, Json] = {}
+    for key, value in schema.items():
+        if key == "properties" and isinstance(value, dict):
+            brief[key] = {name: _undescribed(item) for name, item in value.items()}
+        elif key in ("items", "additionalProperties"):
+            brief[key] = _undescribed(value)
+        elif key in ("anyOf", "oneOf", "allOf") and isinstance(value, list):
+            brief[key] = [_undescribed(item) for item in value]
+        elif key != "description":
+            brief[key] = value
+    return brief

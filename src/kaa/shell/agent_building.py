@@ -9,8 +9,8 @@ import msgspec
 from kaa.core.agent import Agent, AgentConfig
 from kaa.core.budget import Budget, BudgetUsage
 from kaa.core.hooks import AfterTool, Hooks
-from kaa.core.messages import Message, ToolCall
-from kaa.core.provider import ThinkingLevel
+from kaa.core.messages import AssistantMessage, ImageContent, Message, ToolCall
+from kaa.core.provider import Model, Request, ThinkingLevel
 from kaa.core.tool import ToolResult
 from kaa.ext.asking import Asker
 from kaa.ext.registry import joined_sections
@@ -20,7 +20,6 @@ from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.accounting import Accounting
 from kaa.shell.active_tools import ActiveTools
-from kaa.shell.blocked_images import BlockedImages
 from kaa.shell.budgeting import Budgeting
 from kaa.shell.models.fallback import FallbackModels
 from kaa.shell.models.link import ModelLink
@@ -32,6 +31,11 @@ if TYPE_CHECKING:
     from kaa.shell.nested_instructions import NestedInstructions
 
 _FILE_TOOLS = frozenset({"read", "edit", "write"})
+_BLOCKED = (
+    "kaa does not send images to models, because the setting images.blockImages is true: "
+    "the model gets a note in place of each image"
+)
+_UNSUPPORTED = "{model} cannot see images; it gets a note instead"
 
 
 class AgentModels(msgspec.Struct, frozen=True):
@@ -168,3 +172,37 @@ def _prompt_parts(tools: ActiveTools) -> list[tuple[str, str]]:
     """The sections of the system prompt by name; each of the user's and the project's files is one of its own."""
     files = [(file.path, file.text) for file in tools.prompt.context_files if not file.paths]
     return [part for name, text in tools.sections for part in (files if name == "context-files" else [(name, text)])]
+
+
+class BlockedImages:
+    """Watches the requests of a conversation.
+
+    Args:
+        notify: told, in a sentence.
+    """
+
+    def __init__(self, agent: Agent, models: Models, notify: Callable[[str], None]) -> None:
+        self._models = models
+        self._notify = notify
+        self._told: set[str] = set()
+        agent.observe_requests(self._observe)
+
+    def _observe(self, request: Request) -> None:
+        notice = self._reason(request.model)
+        if notice is None or notice in self._told:
+            return
+        has_images = any(
+            isinstance(block, ImageContent)
+            for message in request.messages
+            if not isinstance(message, AssistantMessage)
+            for block in message.content
+        )
+        if has_images:
+            self._told.add(notice)
+            self._notify(notice)
+
+    def _reason(self, model: Model) -> str | None:
+        """Why a model gets no images."""
+        if self._models.in_force.endpoint.tuning.block_images:
+            return _BLOCKED
+        return None if "image" in model.input else _UNSUPPORTED.format(model=f"{model.provider}/{model.id}")

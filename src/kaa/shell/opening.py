@@ -28,7 +28,7 @@ from kaa.session.file.file_store import FileStore, agents_folder, unfinished_fol
 from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
-from kaa.shell.active_tools import ActiveTools
+from kaa.shell.active_tools import ActiveTools, profile_for
 from kaa.shell.agent_building import AgentModels, AgentSpec, BuiltAgent, build_agent, nested_instructions
 from kaa.shell.budgeting import merged
 from kaa.shell.checkpoints.turns import TurnCheckpoints, take_checkpoints
@@ -51,15 +51,13 @@ from kaa.shell.options import (
     ResumeSession,
     ViewSession,
 )
-from kaa.shell.other_sessions import OtherSessions
 from kaa.shell.permissions import ConversationPermissions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, ServerFile
 from kaa.shell.project_trust import ProjectTrust
-from kaa.shell.prompt_profile import profile_for
 from kaa.shell.reloading import Reloading
 from kaa.shell.result_limit import limiting
 from kaa.shell.session_choice import discard_copy, name_session, open_session
-from kaa.shell.session_parts import AgentEvents, SessionParts
+from kaa.shell.session_parts import AgentEvents, OtherSessions, SessionParts
 from kaa.shell.settings import Settings, load_settings, load_user_settings
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.trust.configuration import ProjectConfiguration

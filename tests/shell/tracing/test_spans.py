@@ -17,7 +17,7 @@ from kaa.core.retry import RetryPolicy
 from kaa.core.tool import ToolResult, ToolRun
 from kaa.llm.redaction import Redactor
 from kaa.llm.scripted import ScriptItem, reply
-from kaa.shell.tracing.spans import Spans, semantic_provider_name
+from kaa.shell.tracing.export import Spans, semantic_provider_name
 from tests.support.agents import MODEL, Scene, echo_tool, run, say, tool
 
 SECRET = "correct-horse-battery-staple"

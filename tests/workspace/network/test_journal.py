@@ -1,5 +1,5 @@
 from kaa.workspace.network.destinations import Destination
-from kaa.workspace.network.journal import BlockedDestination, NetworkJournal
+from kaa.workspace.network.gate import BlockedDestination, NetworkJournal
 
 
 def _host(number: int) -> Destination:

@@ -26,12 +26,11 @@ from kaa.shell.approvals.blocks import blocked_in, escalations_for, is_dispensab
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import Permission, beyond, forbidden, judged_parts
 from kaa.shell.approvals.foresight import Need
-from kaa.shell.approvals.hosts import HostJudge
+from kaa.shell.approvals.hosts import HostJudge, QuestionTurns
 from kaa.shell.approvals.installing import place_of_installed
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge, suggested
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.outside import Outside
-from kaa.shell.approvals.questions import QuestionTurns
 from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError
 from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch
 from kaa.shell.approvals.sparing import Sparing

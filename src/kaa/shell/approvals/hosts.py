@@ -4,7 +4,8 @@ The question is about the connections and not about the call, which runs already
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +14,6 @@ from kaa.ext.asking import Asker, NobodyToAskError
 from kaa.ext.escalations import Escalation
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.memory import Memory
-from kaa.shell.approvals.questions import QuestionTurns
 from kaa.shell.approvals.rule_file import ApprovalsError
 from kaa.shell.approvals.rules import HOST_SUBJECT, Rule, RuleError, parse_rule
 from kaa.workspace.network.allow_list import NetworkRule
@@ -25,6 +25,25 @@ if TYPE_CHECKING:
 
 _HELD = "the command is running, and connects{where} after your answer unless it gives up before"
 _OTHERS = "other commands are running too, and may be those that connect"
+
+
+class QuestionTurns:
+    """One question at a time, in the order of the calls; after a stop, those that wait are not asked any more."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._stops = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[bool]:
+        """Wait for one's turn. Gives whether the run was stopped meanwhile."""
+        stops = self._stops
+        async with self._lock:
+            yield self._stops != stops
+
+    def stop(self) -> None:
+        """Ask nothing of what waits."""
+        self._stops += 1
 
 
 class HostJudge:

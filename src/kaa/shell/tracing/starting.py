@@ -10,8 +10,7 @@ from kaa.shell.home import Home
 from kaa.shell.settings import OtelSettings
 
 if TYPE_CHECKING:
-    from kaa.shell.tracing.export import Tracing
-    from kaa.shell.tracing.spans import Redact
+    from kaa.shell.tracing.export import Redact, Tracing
 
 _MISSING = (
     "otel.enabled is set, but OpenTelemetry is not installed, so nothing is traced. Install the extra: "

@@ -1,13 +1,16 @@
 """The HTTP proxy: CONNECT, and plain requests with absolute URLs.
 
 Each connection carries one request and is closed behind its answer; both sides are told so. That costs plain HTTP a
-connection per request, and leaves nothing between two requests that could be misunderstood.
+connection per request, and leaves nothing between two requests that could be misunderstood. Of a body, exactly what was
+announced is passed on, and nothing behind it.
 """
 
 import asyncio
 import contextlib
+import re
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
-from kaa.workspace.network.bodies import copy_body
 from kaa.workspace.network.destinations import in_brackets
 from kaa.workspace.network.heads import Framing, RequestHead, ResponseHead, parse_request, parse_response
 from kaa.workspace.network.internet import UnreachableError
@@ -25,6 +28,11 @@ _REASONS = {
 _SWITCHING_PROTOCOLS = 101
 _PROXY_AUTHENTICATION_REQUIRED = 407
 _LINGER_SECONDS = 2.0  # for a client to read the answer before unread bytes of its request reset the connection
+Send: TypeAlias = Callable[[bytes], Awaitable[None]]
+_MAX_LINE_BYTES = 4096
+_MAX_TRAILER_BYTES = 64 * 1024
+_PIECE_BYTES = 64 * 1024
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
 
 
 class _FailureError(Exception):
@@ -183,3 +191,55 @@ def _failure_answer(failure: _FailureError) -> bytes:
     if failure.status == 403:
         lines.append("X-Kaa-Sandbox: blocked")
     return "\r\n".join((*lines, "", "")).encode("ascii") + text
+
+
+async def copy_body(source: Stream, framing: Framing, send: Send) -> None:
+    """Pass on the body of a request.
+
+    Chunks are written anew, without their extensions and trailers, which servers read in different ways.
+
+    Raises:
+        MalformedError: it is not what was announced.
+        OSError: the connection to the client broke, or `send` raised it.
+    """
+    try:
+        if framing == "chunked":
+            await _copy_chunks(source, send)
+        else:
+            await _copy_bytes(source, framing, send)
+    except EndOfStreamError:
+        raise MalformedError("the body of the request ended early") from None
+
+
+async def _copy_bytes(source: Stream, count: int, send: Send) -> None:
+    while count:
+        data = await source.up_to(min(count, _PIECE_BYTES))
+        await send(data)
+        count -= len(data)
+
+
+async def _copy_chunks(source: Stream, send: Send) -> None:
+    while size := await _chunk_size(source):
+        while size:
+            data = await source.up_to(min(size, _PIECE_BYTES))
+            await send(b"%x\r\n%b\r\n" % (len(data), data))
+            size -= len(data)
+        if await source.exactly(2) != b"\r\n":
+            raise MalformedError("a chunk of the body is longer than announced")
+    await _skip_trailers(source)
+    await send(b"0\r\n\r\n")
+
+
+async def _chunk_size(source: Stream) -> int:
+    match = _CHUNK_SIZE.fullmatch(await source.line(_MAX_LINE_BYTES))
+    if match is None:
+        raise MalformedError("a chunk of the body has no valid size")
+    return int(match[1], 16)
+
+
+async def _skip_trailers(source: Stream) -> None:
+    room = _MAX_TRAILER_BYTES
+    while line := await source.line(_MAX_LINE_BYTES):
+        room -= len(line)
+        if room < 0:
+            raise MalformedError("the trailers of the body are endless")

@@ -17,8 +17,7 @@ from kaa.workspace.network.allow_list import GrantedAddress, NetworkRule, Networ
 
 if TYPE_CHECKING:
     from kaa.workspace.network.asking import HostQuestions, RunningCalls
-    from kaa.workspace.network.gate import NetworkGate
-    from kaa.workspace.network.journal import BlockedDestination
+    from kaa.workspace.network.gate import BlockedDestination, NetworkGate
 
 
 class Network:
