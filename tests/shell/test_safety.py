@@ -156,6 +156,25 @@ def test_what_kaa_obeys_of_the_user_is_protected_behind_links_into_the_project(t
     assert set(options.loaded) == set(options.obeyed) == protected
 
 
+def test_what_the_users_texts_import_is_protected_like_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    home, project = Home(tmp_path / "home"), tmp_path / "project"
+    for folder in (home.path, project / "rules", project / "claude/commands", tmp_path / "docs"):
+        folder.mkdir(parents=True)
+    home.settings.write_text('{"useFilesOf": ["claude"]}')
+    (home.path / "AGENTS.md").write_text("By @alice: @rules/style.md, @~/project/house.md and @/etc/motd")
+    (home.path / "rules").symlink_to(project / "rules")
+    (project / "rules/style.md").write_text("@more.md")
+    (tmp_path / ".claude").symlink_to(project / "claude")
+    (project / "claude/CLAUDE.md").write_text("@notes.md @commands")
+
+    options = sandbox_options(home, SandboxFlags(), str(project))
+
+    held = ("rules/style.md", "rules/more.md", "house.md", "claude/notes.md", "claude/CLAUDE.md")
+    assert {str(project / one) for one in held} <= set(options.obeyed)
+    assert str(project / "rules") not in options.obeyed
+
+
 _OWN = (".kaa/agent", *(f".kaa/agent/{name}" for name in ("settings.json", "hooks.json", "mcp.json", "skills")))
 _OWN += (".kaa/agent/agents/team/review.md", ".kaa/agent/skills/team/one/SKILL.md", ".kaa/agent/extensions/new.py")
 _OWN += (

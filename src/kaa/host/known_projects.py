@@ -9,7 +9,7 @@ import functools
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
@@ -69,6 +69,39 @@ def in_known_project(path: str, environ: Mapping[str, str], project: str, *, add
         added: likewise.
     """
     return projects_now(environ, project, added=added).innermost(path)
+
+
+def planted_link(
+    links: Sequence[str],
+    target: str,
+    environ: Mapping[str, str],
+    writable: Iterable[str] = (),
+    *,
+    added: bool = False,
+) -> tuple[str, str] | None:
+    """Return the first link on the way to a path that may be the work of a command and leads out of its reach.
+
+    With it comes the directory that commands can write, or could in another conversation, in which the link lies.
+
+    Args:
+        links: on the way, as `trail` has them.
+        target: where they lead, a real path.
+        environ: the user's variables.
+        writable: what commands can write besides what is known of this process and of other projects; real paths.
+        added: directories that were added to other projects count, too.
+    """
+    from kaa.host.programs import written  # lazy: it is not needed to know projects
+
+    home = environ.get("HOME") or os.path.expanduser("~")
+    own = os.path.realpath(os.path.dirname(list_of_projects(environ, home)))  # commands do not see it in a project
+    written_now = (*writable, *written())
+    for link in links:
+        folder = os.path.dirname(link)
+        for place in (*written_now, *filter(None, (in_known_project(folder, environ, target, added=added),))):
+            if is_below(folder, (place,)) and not is_below(target, (place,)):
+                if not is_below(folder, (own,)) or is_below(place, (own,)):
+                    return link, place
+    return None
 
 
 def way_back(path: str, environ: Mapping[str, str]) -> str:

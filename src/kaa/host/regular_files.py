@@ -7,7 +7,10 @@ import errno
 import fcntl
 import os
 import stat
-from typing import BinaryIO, Final
+from collections.abc import Callable
+from typing import BinaryIO, Final, TypeAlias
+
+_Opener: TypeAlias = Callable[[str, int], int]
 
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 
@@ -40,6 +43,35 @@ def regular(path: str, flags: int, *, dir_fd: int | None = None) -> int:
     raise _refused("a named pipe" if stat.S_ISFIFO(mode) else "a device", path)
 
 
+def unplanted(path: str, flags: int) -> int:
+    """Open a text of the user's own; an `opener`. Links lead wherever the user wants, but for those of commands.
+
+    Raises:
+        OSError: as for `regular`, or a link that a command may have made leads out of where commands can write.
+    """
+    descriptor = regular(path, flags)
+    try:
+        if (real := place_of(descriptor, path)) != path:
+            from kaa.host.known_projects import planted_link  # lazy, both: most texts are where they are named
+            from kaa.host.paths import trail
+
+            *links, now = trail(os.path.join(os.getcwd(), path))
+            if planted := planted_link(links, now, os.environ, added=True):
+                raise PermissionError(errno.EPERM, f"a command could have made the link {planted[0]} to it", path)
+            if now != real:
+                raise OSError(errno.EAGAIN, "it changes at this moment", path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def place_of(descriptor: int, path: str) -> str:
+    """Return the real path of an open file, which is not where its path leads if a command exchanges a link there."""
+    place = f"/proc/self/fd/{descriptor}"
+    return os.readlink(place) if os.path.islink(place) else os.path.realpath(path)
+
+
 def text_of(path: str, most_bytes: int = 8 * 1024 * 1024) -> bytes:
     """The beginning of a file. What a command has put in its place is not waited for: a named pipe has none.
 
@@ -50,13 +82,15 @@ def text_of(path: str, most_bytes: int = 8 * 1024 * 1024) -> bytes:
         return file.read(most_bytes) or b""
 
 
-def read_regular(path: "str | os.PathLike[str]", most_bytes: int = 64 * 1024 * 1024) -> bytes:
+def read_regular(
+    path: "str | os.PathLike[str]", most_bytes: int = 64 * 1024 * 1024, opener: _Opener = regular
+) -> bytes:
     """The content of a regular file. A command can make one that is longer than the memory of the machine.
 
     Raises:
-        OSError: as for `regular`, it has more than `most_bytes`, or it cannot be read.
+        OSError: as for `opener`, it has more than `most_bytes`, or it cannot be read.
     """
-    with open(path, "rb", opener=regular) as file:
+    with open(path, "rb", opener=opener) as file:
         return read_open(file, most_bytes)
 
 
@@ -81,13 +115,13 @@ def size_of(count: int) -> str:
     return next((f"{count / unit:.3g} {name}" for unit, name in units if count >= unit), f"{count} bytes")
 
 
-def beginning_of(path: "str | os.PathLike[str]", most_bytes: int) -> bytes:
+def beginning_of(path: "str | os.PathLike[str]", most_bytes: int, opener: _Opener = regular) -> bytes:
     """The first bytes of a regular file.
 
     Raises:
-        OSError: as for `regular`, or it cannot be read.
+        OSError: as for `opener`, or it cannot be read.
     """
-    with open(path, "rb", opener=regular) as file:
+    with open(path, "rb", opener=opener) as file:
         return file.read(most_bytes)
 
 

@@ -10,12 +10,15 @@ from contextlib import suppress
 from functools import partial
 
 from kaa.host.paths import exchangeable, is_below
+from kaa.host.regular_files import beginning_of
 from kaa.shell.components import USER_INSTRUCTIONS, Place, PluginPlaces, user_hook_places, user_lsp_places, user_places
 from kaa.shell.home import Home
 from kaa.shell.settings import Settings, SettingsError
+from kaa.shell.trust.instructions import CONTEXT_NAMES
 
 _MAX_DEPTH = 4  # of folders with skills and commands, as where they are looked for
 _MAX_FOLDERS = 2_000
+_MAX_TEXT_BYTES = 1024 * 1024
 _NOT_LOOKED_AT = frozenset({".git", "node_modules", "__pycache__"})
 _SKILL_FILE = "SKILL.md"
 _SUFFIXES = (".md", ".toml")  # of commands and definitions of agents
@@ -43,12 +46,17 @@ def own_paths(home: Home, user: Settings, plugins: Iterable[PluginPlaces]) -> tu
     folders = (*(place.folder for place in places), *(str(one.root) for one in plugins))
     top = os.path.join(os.getcwd(), home.path)  # not normalized: `..` behind a link leads elsewhere
     extensions = _extensions_in(home)
+    texts = (
+        *(os.path.join(top, name) for name in CONTEXT_NAMES),
+        *(os.path.expanduser(path) for agent, path in USER_INSTRUCTIONS.items() if agent in agents),
+    )
     named = (
         top,
         *folders,
         extensions,
         *(place.folder for place in files),
-        *(os.path.expanduser(path) for agent, path in USER_INSTRUCTIONS.items() if agent in agents),
+        *texts,
+        *(path for text in texts for path in _imports(text)),
     )
     links = (
         *(link for link in _links(top, 1) if not os.path.isdir(link) or os.path.basename(link) in _FOLDERS_OF_KAA),
@@ -126,6 +134,15 @@ def check_way(path: str, is_written: Callable[[str], bool], what: str = "") -> N
             f"{what}{path}: a symlink in a directory that commands can write leads to it, {link}: give the path"
             f" it leads to, {os.path.realpath(path)}"
         )
+
+
+def _imports(text: str) -> Iterator[str]:
+    """Paths of what a text of the user's imports."""
+    with suppress(OSError):
+        if b"@" in beginning_of(text, _MAX_TEXT_BYTES):
+            from kaa.shell.trust.imports import imported_paths  # lazy: few texts import others
+
+            yield from imported_paths(text, _MAX_TEXT_BYTES)
 
 
 def _links_to_extensions(folder: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ import msgspec
 from kaa.builtin.amounts import listed
 from kaa.ext.api import ContextFile
 from kaa.ext.places import ExtensionId
-from kaa.host.regular_files import read_regular
+from kaa.host.regular_files import read_regular, unplanted
 from kaa.shell.components import USER_INSTRUCTIONS, ForeignAgent, FoundFile, enabled_plugins
 from kaa.shell.home import PROJECT_FOLDER, Home, expanded
 from kaa.shell.trust.configuration import ProjectConfiguration
@@ -259,7 +259,7 @@ async def _with_imports(path: Path, text: str, texts: Texts) -> str:
 def _own(file: Path, texts: Texts) -> str | None:
     """A file of the user's own folder, which is kaa's to read, or None."""
     try:
-        data = read_regular(file, _MAX_OWN_BYTES)
+        data = read_regular(file, _MAX_OWN_BYTES, unplanted)
         return _decode(text_in(data, len(data)))
     except (FileNotFoundError, NotADirectoryError):
         return None

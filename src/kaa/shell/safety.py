@@ -24,7 +24,7 @@ from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.sandbox.options import SandboxOptions
-from kaa.workspace.sandbox.roots import holding, identity, planted_link
+from kaa.workspace.sandbox.roots import holding, identity
 from kaa.workspace.sandbox.sandbox import Sandbox
 
 
@@ -181,8 +181,11 @@ def checked_root(directory: str, writable: Iterable[str] = ()) -> str:
         SettingsError: one does.
     """
     *links, target = trail(directory)
-    planted = planted_link(links, target, writable, os.environ)
-    if planted is not None:
+    if not links:
+        return target
+    from kaa.host.known_projects import planted_link  # lazy: links on the way to a project are rare
+
+    if planted := planted_link(links, target, os.environ, writable):
         link, place = planted
         raise SettingsError(
             f"{directory}: the link {link} leads to {target}, and commands of the model could make it, since they can"

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from kaa.shell.components import user_places
+from kaa.shell.components.finding import UserTree, find
 from kaa.shell.home import Home
 from kaa.shell.project_files import ProjectFiles, project_files
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
@@ -243,6 +245,35 @@ class TestOfTheUser:
 
         assert found.context_files[0].text.endswith("[kaa: style.md, imported by @]\nBe brief.")
         assert any("dotfiles.md is left out, because it is outside" in notice for notice in found.notices)
+
+    def test_follows_no_link_that_a_command_may_have_made_out_of_a_project(
+        self, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("KAA_DIR", str(home.path))
+        project = tmp_path / "dotfiles"
+        for folder in (home.path / "skills", project / "rules"):
+            folder.mkdir(parents=True)
+        (tmp_path / "secret").write_text("KEY")
+        status = project.stat()
+        (home.path / "projects").write_text(f"{status.st_dev} {status.st_ino} {project}\n")
+        (project / "rules/style.md").symlink_to(tmp_path / "secret")
+        (project / "rules/house.md").write_text("Be brief.")
+        for name in ("rules", "skills/s", "prompts"):
+            (home.path / name).symlink_to(project / "rules")
+        (project / "rules/SKILL.md").symlink_to(tmp_path / "secret")
+        (home.path / "AGENTS.md").write_text("@rules/style.md @rules/house.md")
+        (home.path / "APPEND_SYSTEM.md").symlink_to(project / "rules/style.md")
+
+        found = used(home, surveyed(home))
+        own = run(find(UserTree(), user_places(home.path, ()), None))
+
+        assert found.context_files[0].text.endswith("[kaa: rules/house.md, imported by @]\nBe brief.")
+        assert found.append_system_prompt is None
+        assert "a command could have made the link" in str(found.notices)
+        assert "rules/style.md is left out, because there is no such file, or kaa does not" in str(found.notices)
+        assert [file.name for file in own.files] == ["house"]
+        assert "SKILL.md, " in own.notices[0]
+        assert "a command could have made a link" in own.notices[0]
 
     def test_files_of_other_agents_only_if_wanted(
         self, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.host.regular_files import beginning_of
+from kaa.host.regular_files import beginning_of, unplanted
 from kaa.shell.components import Place, existing, user_places
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.dialects import ConfigFieldError, Dialect
@@ -43,7 +43,7 @@ def agent_servers(home: Home) -> Iterator[AgentServers]:
         suffix = ".toml" if place.agent == "codex" else ".md"
         for file in sorted(Path(place.folder).rglob(f"*{suffix}"))[:_MAX_FILES]:
             with suppress(OSError):
-                data = beginning_of(file, _MAX_BYTES + 1)
+                data = beginning_of(file, _MAX_BYTES + 1, unplanted)
                 if any(field in data for field in _FIELDS) and (entries := _entries(place, file, data)):
                     yield AgentServers(str(file), "kaa" if place.agent == "codex" else "claude", entries)
 

@@ -14,13 +14,14 @@ from typing import Final, Protocol
 
 import msgspec
 
-from kaa.host.regular_files import beginning_of
+from kaa.host.regular_files import beginning_of, unplanted
 from kaa.shell.components import Found, FoundFile, Place
 from kaa.workspace.protocol import DirEntry, EntryKind, FileInfo
 
 MAX_FILES: Final = 1_000
 MAX_FILE_BYTES: Final = 128 * 1024
 MAX_BYTES: Final = 8 * 1024 * 1024
+UNREAD: Final = "kaa cannot read it, or a command could have made a link in a project that leads to it"
 _MAX_DEPTH = 4  # of folders in a place
 _MAX_FOLDERS = 10_000  # of one level
 _AT_ONCE = 200  # files read in one request
@@ -66,7 +67,7 @@ class UserTree:
         found: dict[str, bytes] = {}
         for path in paths:
             with suppress(OSError):
-                found[path] = beginning_of(path, max_bytes)
+                found[path] = beginning_of(path, max_bytes, unplanted)
         return found
 
 
@@ -115,23 +116,30 @@ async def find(tree: FileTree, places: Sequence[Place], inside: str | None) -> F
         else:
             room -= info.size
             wanted.append((place, info))
-    files = [file async for file in _read(tree, wanted, large)]
+    unread: list[str] = []
+    files = [file async for file in _read(tree, wanted, large, unread)]
     if linked:
         notices.append(f"{_names(linked)}: not used, because they are links that lead out of the project")
     if large:
         notices.append(f"{_names(large)}: not used, because they are larger than {MAX_FILE_BYTES // 1024} KiB")
+    if unread and inside is None:
+        notices.append(f"{_names(unread)}: not used, because {UNREAD}")
     return Found(tuple(files), tuple(notices))
 
 
-async def _read(tree: FileTree, wanted: Sequence[tuple[Place, FileInfo]], large: list[str]) -> AsyncIterator[FoundFile]:
+async def _read(
+    tree: FileTree, wanted: Sequence[tuple[Place, FileInfo]], large: list[str], unread: list[str]
+) -> AsyncIterator[FoundFile]:
     for begin in range(0, len(wanted), _AT_ONCE):
         some = wanted[begin : begin + _AT_ONCE]
         contents = await tree.read_existing([info.path for _, info in some], MAX_FILE_BYTES + 1)
         for place, info in some:
             data = contents.get(info.path)
-            if data is not None and len(data) > MAX_FILE_BYTES:  # it has grown meanwhile
+            if data is None:
+                unread.append(info.path)
+            elif len(data) > MAX_FILE_BYTES:  # it has grown meanwhile
                 large.append(info.path)
-            elif data is not None:
+            else:
                 yield FoundFile(info.path, _name(place, info.path), data, place, info.real_path)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from kaa.shell.components import Found, FoundFile, Place
-from kaa.shell.components.finding import FileTree
+from kaa.shell.components.finding import UNREAD, FileTree
 
 MAX_BYTES: Final = 1024 * 1024
 
@@ -45,4 +45,6 @@ async def find_parts(tree: FileTree, places: Sequence[Place], inside: str | None
                 continue
             if part is not None:
                 files.append(FoundFile(path, path.rpartition("/")[2], part, place, info.real_path))
+        elif inside is None:
+            notices.append(f"{unused} {UNREAD}")
     return Found(tuple(files), tuple(notices))

@@ -28,7 +28,7 @@ from kaa.host.linked_settings import project_of
 from kaa.host.paths import is_below
 from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.host.programs import written
-from kaa.host.regular_files import read_open, regular, size_of
+from kaa.host.regular_files import place_of, read_open, regular, size_of
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.project_copies import copy_of, let_go
 from kaa.shell.home import Home
@@ -336,9 +336,7 @@ def _content(path: str, most_bytes: int, may_be_copied: Callable[[str], bool] | 
         InstallationError: it has more than `most_bytes`.
     """
     with open(path, "rb", opener=regular) as file:
-        place = f"/proc/self/fd/{file.fileno()}"
-        real = os.readlink(place) if os.path.islink(place) else os.path.realpath(path)
-        if may_be_copied is not None and not may_be_copied(real):
+        if may_be_copied is not None and not may_be_copied(place_of(file.fileno(), path)):
             return None
         try:
             return read_open(file, most_bytes)

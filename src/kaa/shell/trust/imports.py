@@ -2,7 +2,8 @@
 
 import os
 import posixpath
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -74,6 +75,27 @@ async def with_imports(
     return await _Expansion(tree, inside, max_bytes, {path, *given}).of(path, data)
 
 
+def imported_paths(text: str, max_bytes: int) -> Iterator[str]:
+    """Paths of what a text of the user's imports, and what that imports, whether they exist or not.
+
+    Args:
+        text: its absolute path.
+        max_bytes: of each file, in which imports are looked for.
+    """
+    seen, pending = {text}, [(text, 0)]
+    while pending:
+        path, level = pending.pop()
+        with suppress(OSError):
+            for name in imports_in(beginning_of(path, max_bytes).decode("utf-8", "replace")):
+                one = _target(path, name)
+                is_read = _is_below(one, os.path.dirname(text)) or _is_below(one, _home())
+                if is_read and one not in seen and not os.path.isdir(one):
+                    seen.add(one)
+                    yield one
+                    if level + 1 < MAX_LEVELS:
+                        pending.append((one, level + 1))
+
+
 class _Expansion:
     """The imports of one text, level by level: one request for the files of a level, and one for each that exists."""
 
@@ -108,7 +130,7 @@ class _Expansion:
         found: list[str] = []
         for path, data in texts.items():
             for name in imports_in(data.decode("utf-8", "replace")):
-                target = posixpath.normpath(posixpath.join(posixpath.dirname(path), os.path.expanduser(name)))
+                target = _target(path, name)
                 if target in self._seen:
                     continue
                 self._seen.add(target)
@@ -127,7 +149,10 @@ class _Expansion:
         """The files of `paths` that can be imported."""
         own = [path for path in paths if path not in self._from_home]
         found = await self._tree.read_existing(own, self._max_bytes) if own else {}
-        self._leave_out(_MISSING, [path for path in own if path not in found and _is_document(path)])
+        self._leave_out(
+            f"{_MISSING}, or kaa does not follow the link to it",
+            [path for path in own if path not in found and _is_document(path)],
+        )
         usable: dict[str, bytes] = {}
         inside = await self._real_path(self._inside) if found else ""
         for path in paths:
@@ -199,6 +224,10 @@ class _Expansion:
             more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
             notices.append(f"the import of {names}{more} is left out, because {reason}")
         return notices
+
+
+def _target(path: str, name: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), os.path.expanduser(name)))
 
 
 def _home() -> str:

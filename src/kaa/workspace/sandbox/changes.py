@@ -13,9 +13,9 @@ import msgspec
 from kaa.hands.confinement.layout import concealment
 from kaa.hands.policy import Policy
 from kaa.host.code import executed
+from kaa.host.known_projects import planted_link
 from kaa.host.paths import exchangeable, is_below, trail
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
-from kaa.workspace.sandbox.roots import planted_link
 
 # Of the system: devices, the kernel's files, sockets of other programs; its programs and configuration.
 _OF_THE_SYSTEM = ("/dev", "/proc", "/run", "/sys", "/var/run", "/boot", "/etc", "/usr")
@@ -54,7 +54,7 @@ def check_change(
     named = zip((*change.writable, *change.shown), (*real.writable, *real.shown), strict=True)
     for path, place in named:
         *links, target = trail(os.path.abspath(path))
-        if any(is_below(link, changeable) for link in links) or planted_link(links, target, (), environ):
+        if any(is_below(link, changeable) for link in links) or planted_link(links, target, environ):
             raise SandboxChangeError(
                 f"cannot add {path}: a link in a directory that commands can write leads to it. Give the path it"
                 f" leads to, {place}."

@@ -5,12 +5,10 @@ place. The path then leads elsewhere, and hands that are made later must not fol
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
-from kaa.host.paths import is_below
-from kaa.host.programs import written
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
 Identity: TypeAlias = tuple[int, int] | None
@@ -64,32 +62,6 @@ class SandboxRoots:
         for path in self._own:
             _release(path)
         self._own.clear()
-
-
-def planted_link(
-    links: Sequence[str], target: str, writable: Iterable[str], environ: Mapping[str, str]
-) -> tuple[str, str] | None:
-    """Return the first link on the way to a directory that may be the work of a command and leads out of its reach.
-
-    With it comes the directory that commands can write, or could in another conversation, in which the link lies.
-
-    Args:
-        links: on the way, as `trail` has them.
-        target: where they lead, a real path.
-        writable: what commands can write besides what is known of this process and of other projects; real paths.
-    """
-    if not links:
-        return None
-    from kaa.host.known_projects import in_known_project  # lazy: links on the way to a project are rare
-
-    written_now = (*writable, *written())
-    for link in links:
-        folder = os.path.dirname(link)
-        places = (*written_now, *filter(None, (in_known_project(folder, environ, target),)))
-        for place in places:
-            if is_below(folder, (place,)) and not is_below(target, (place,)):
-                return link, place
-    return None
 
 
 @contextmanager
