@@ -98,9 +98,9 @@ def planted_link(
     for link in links:
         folder = os.path.dirname(link)
         for place in (*written_now, *filter(None, (in_known_project(folder, environ, target, added=added),))):
-            if is_below(folder, (place,)) and not is_below(target, (place,)):
-                if not is_below(folder, (own,)) or is_below(place, (own,)):
-                    return link, place
+            leads_out = is_below(folder, (place,)) and not is_below(target, (place,))
+            if leads_out and (not is_below(folder, (own,)) or is_below(place, (own,))):
+                return link, place
     return None
 
 
