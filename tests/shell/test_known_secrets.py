@@ -3,8 +3,13 @@
 import json
 from pathlib import Path
 
+import msgspec
+
+from kaa.components.plugins.manifest import Plugin, UserOption
+from kaa.core.messages import Json
 from kaa.shell.home import Home
 from kaa.shell.known_secrets import known_secrets
+from kaa.shell.plugins.records import InstalledPlugin, Records
 
 
 def _known(path: Path, environ: dict[str, str]) -> set[str]:
@@ -70,6 +75,19 @@ def test_what_servers_and_their_logins_need_is_known(tmp_path: Path) -> None:
     }
 
 
+def test_secret_options_of_plugins_are_known(tmp_path: Path) -> None:
+    options = (
+        UserOption("token", "TOKEN", secret=True),
+        UserOption("keys", "KEYS", secret=True, multiple=True),
+        UserOption("team", "TEAM"),
+    )
+    values: dict[str, Json] = {"token": "hush", "keys": ["one", "two"], "team": "kaa"}
+    plugin = InstalledPlugin(Plugin("tools", "claude", options=options), "tools-1", "/plug", values=values)
+    (tmp_path / "plugins.json").write_bytes(msgspec.json.encode(Records(plugins={"tools": plugin})))
+
+    assert _known(tmp_path, {}) == {"hush", "one", "two"}
+
+
 def test_variables_that_are_named_like_secrets_are_known(tmp_path: Path) -> None:
     environ = {
         "HF_TOKEN": "hf",
@@ -87,5 +105,6 @@ def test_files_that_cannot_be_read_keep_nothing(tmp_path: Path) -> None:
         (tmp_path / "models.json").write_bytes(content)
         (tmp_path / "mcp-auth.json").write_bytes(content)
         (tmp_path / "mcp.json").write_bytes(content)
+        (tmp_path / "plugins.json").write_bytes(content)
 
         assert _known(tmp_path, {}) == set()

@@ -18,7 +18,7 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 
-SECRET_FILES = ("auth.json", "models.json", "mcp-auth.json", "mcp.json")
+SECRET_FILES = ("auth.json", "models.json", "mcp-auth.json", "mcp.json", "plugins.json")
 """The files of kaa's home that keep secrets."""
 
 # Fields of mcp-auth.json and mcp.json with secrets in them, however deep.
@@ -42,7 +42,7 @@ def known_secrets(environ: Mapping[str, str], home: Home) -> list[str]:
         if _HEADERS_NAME.fullmatch(name)
         for pair in unquote(value).split(",")
     )
-    return [*from_variables, *from_headers, *_stored(home), *_configured(home), *_of_servers(home)]
+    return [*from_variables, *from_headers, *_stored(home), *_configured(home), *_of_servers(home), *_of_plugins(home)]
 
 
 def _stored(home: Home) -> Iterator[str]:
@@ -87,6 +87,20 @@ def _of_servers(home: Home) -> Iterator[str]:
             yield from (
                 text for word, value in variables.items() if _SECRET_NAME.search(word) for text in _texts(value)
             )
+
+
+def _of_plugins(home: Home) -> Iterator[str]:
+    """What somebody gave for secret options of plugins."""
+    try:
+        file = msgspec.json.decode(read_regular(home.plugin_records), type=dict[str, Json])
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return
+    for record in map(_entries, _entries(file.get("plugins")).values()):
+        options = _entries(record.get("plugin")).get("options")
+        for option in map(_entries, options if isinstance(options, list) else []):
+            value = _entries(record.get("values")).get(str(option.get("name")))
+            if option.get("secret"):
+                yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))
 
 
 def _entries(value: Json) -> dict[str, Json]:
