@@ -888,26 +888,41 @@ def test_a_file_that_git_ignores_but_has_is_in_it_as_it_is_now(repository: World
     assert (repository.project / "kept.log").read_text() == "now\nmore\n"
 
 
-def test_links_under_protected_names_are_in_it_and_a_merge_leaves_them(repository: World) -> None:
-    project = repository.project
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_links_under_protected_names_are_in_it_or_named_and_a_merge_leaves_them(
+    world: World, *, is_repository: bool
+) -> None:
+    project = world.project
     for name in ("ai/skills", "scripts", ".claude", ".husky"):
         (project / name).mkdir(parents=True)
+    (project / "same").write_text("same\n")
     (project / "ai" / "skills" / "one.md").write_text("one")
     (project / "scripts" / "check").write_text("true")
     links = {".claude/skills": "../ai/skills", ".husky/pre-commit": "../scripts/check", ".clinerules": "ai/rules"}
-    for name, target in links.items():
+    outside = {".claude/agents": str(project / "ai"), ".envrc": "../envrc"}
+    for name, target in {**links, **outside}.items():
         (project / name).symlink_to(target)
-    repository.git("add", ".")
-    repository.git("commit", "-q", "-m", "links")
+    if is_repository:
+        world.git("init", "-q", "-b", "main")
+        world.git("add", ".")
+        world.git("commit", "-q", "-m", "links")
 
-    directory = repository.enter()
+    directory = world.enter()
     append("more\n", directory / "same")
-    repository.merge()
+    if is_repository:
+        world.git("commit", "-q", "-am", "more", at=directory)
+        assert world.git("diff", "--name-only", "HEAD~", "HEAD", at=directory) == "same\n"
+    world.merge()
 
     assert {name: os.readlink(directory / name) for name in links} == links
-    assert {name: os.readlink(project / name) for name in links} == links
-    assert repository.git("status", "--short").split() == ["M", "same"]
-    assert not [one for one in repository.left_out if one.partition(" ")[0] in links]
+    assert not any(map(os.path.lexists, (directory / name for name in outside)))
+    assert {name: os.readlink(project / name) for name in {**links, **outside}} == {**links, **outside}
+    assert (project / "same").read_text() == "same\nmore\n"
+    assert {one.partition(" ")[0] for one in world.left_out} == {*outside}
+    assert not [*directory.rglob("*.kaa-blocked"), *project.rglob("*.kaa-blocked")]
+    world.merge(undo=True)
+    assert (project / "same").read_text() == "same\n"
+    assert {name: os.readlink(project / name) for name in outside} == outside
 
 
 def test_files_that_worktreeinclude_names_arrive_or_are_named(repository: World) -> None:

@@ -46,7 +46,7 @@ async def put_back(
     Returns:
         The files that are not copied, each with the reason.
     """
-    absent = [path for path in paths if not _exists(directory, path)]
+    absent = [path for path in paths if not is_there(directory, path)]
     trails = {path: _trail(project, path) for path in absent}
     youngest = max((changed for trail in trails.values() for _, _, changed in trail), default=0)
     await asyncio.sleep(max(0.0, min(_SETTLED_SECONDS, _SETTLED_SECONDS - (time.time() - youngest / 1e9))))
@@ -54,6 +54,7 @@ async def put_back(
         await inspect()
     left_out = []
     for path in absent:
+        _clear_away(path, project, directory)
         if path in hidden:
             left_out.append(f"{path} (the sandbox hides it)")
             continue
@@ -64,7 +65,8 @@ async def put_back(
     return tuple(left_out)
 
 
-def _exists(directory: str, path: str) -> bool:
+def is_there(directory: str, path: str) -> bool:
+    """True if a directory has something at a path."""
     return os.path.lexists(os.path.join(directory, path))
 
 
@@ -117,12 +119,10 @@ def _copy(path: str, project: str, directory: str, trail: _Trail) -> None:
         if trail != tuple((one.st_dev, one.st_ino, one.st_ctime_ns) for one in opened_now):
             raise PermissionError(0, "it changed while the worktree was created", path)
         target_folder = opened.enter_context(_opened(directory))
-        for folder, beside in zip(folders, source_folders, strict=False):
-            _remove_kept(folder, target_folder, beside)
+        for folder in folders:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(folder, dir_fd=target_folder)
             target_folder = opened.enter_context(_opened(folder, target_folder))
-        _remove_kept(name, target_folder, source_folders[-1])
         if source is None:
             os.symlink(target_of_link, name, dir_fd=target_folder)
             return
@@ -144,6 +144,16 @@ def _opened(name: str, parent: int | None = None) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _clear_away(path: str, project: str, directory: str) -> None:
+    """Remove what the guard kept in a worktree of a file and of the folders above it: a merge would take it over."""
+    names = path.split("/")
+    with contextlib.ExitStack() as opened, contextlib.suppress(OSError):  # a folder is not there
+        here, beside = opened.enter_context(_opened(directory)), opened.enter_context(_opened(project))
+        for name in () if _NO_NAMES.intersection(names) else names:
+            _remove_kept(name, here, beside)
+            here, beside = opened.enter_context(_opened(name, here)), opened.enter_context(_opened(name, beside))
 
 
 def _remove_kept(name: str, folder: int, beside: int) -> None:

@@ -183,6 +183,17 @@ _RESET = """\
 cd "$1"; unset GIT_DIR; git reset -q "$2"
 repositories | git checkout-index -q -f -z --stdin
 """
+# A tree without some files.
+_WITHOUT = """\
+as_is; git read-tree "$1"; shift
+none=$(git hash-object --stdin </dev/null | tr 0-9a-f 0)
+for path; do printf '0 %s\\t%s\\0' "$none" "$path"; done | git update-index -z --index-info
+git write-tree
+"""
+# So that a commit in the worktree does not remove them.
+_SPARE = """cd "$1"; unset GIT_DIR; shift
+git ls-files -z -- "$@" | git update-index -z --skip-worktree --stdin
+"""
 _INCLUDE = """\
 cd "$1"; export GIT_WORK_TREE="$1"
 test -f .worktreeinclude || exit 0
@@ -384,6 +395,19 @@ class States:
         entries = (await self._run(_MISSING, directory, tree)).split("\0")
         named = (entry.partition(" ") for entry in entries)
         return [path for mode, _, path in named if mode.startswith(("100", "120"))]
+
+    async def without(self, base: str, directory: str, paths: Sequence[str], *, is_copy: bool) -> str:
+        """Return a commit like the one that a worktree began with, but without files that could not be copied into it.
+
+        Args:
+            base: the commit.
+            directory: of the worktree.
+            paths: of the files.
+            is_copy: it is no worktree of git's.
+        """
+        if not is_copy:
+            await self._run(_SPARE, directory, *paths)
+        return await self.commit(await self._run(_WITHOUT, base, *paths), base, "without what is not in the worktree")
 
     async def include(self, project: str, directory: str) -> list[str]:
         """Copy the ignored files that `.worktreeinclude` of the project names. Returns their paths."""

@@ -16,7 +16,7 @@ from kaa.shell.home import Home
 from kaa.shell.key_variables import without_keys
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.trust.store import TrustStore
-from kaa.shell.worktrees.moved_files import put_back
+from kaa.shell.worktrees.moved_files import is_there, put_back
 from kaa.shell.worktrees.obstacles import obstacles
 from kaa.shell.worktrees.registry import (
     Change,
@@ -402,12 +402,17 @@ class Worktrees:
         """Write the files of a new worktree. Returns it, and files of the project that are not in it."""
         async with self._states(begun) as states:
             worktree = await _created(states, begun, self.place, self.registry)
-            wanted = {
-                *await states.include(self.place, worktree.directory),
-                *await states.missing(worktree.directory, worktree.base),
-            }
+            missing = await states.missing(worktree.directory, worktree.base)
+            wanted = {*await states.include(self.place, worktree.directory), *missing}
             hidden = frozenset(path for path in wanted if states.hides(os.path.join(self.place, path)))
-        return worktree, await put_back(sorted(wanted), self.place, worktree.directory, hidden, self._inspect)
+        left_out = await put_back(sorted(wanted), self.place, worktree.directory, hidden, self._inspect)
+        absent = [path for path in missing if not is_there(worktree.directory, path)]
+        if absent:  # else a merge would remove them from the project
+            async with self._states(worktree) as states:
+                base = await states.without(worktree.base, worktree.directory, absent, is_copy=bool(worktree.store))
+                await states.keep(worktree.name, base)
+            worktree = msgspec.structs.replace(worktree, base=base)
+        return worktree, left_out
 
     async def _clear_away(self) -> None:
         """Remove the worktrees that a killed kaa was creating or removing: nobody has worked there since."""
