@@ -465,6 +465,37 @@ def test_hostile_configuration_names_a_bounded_number(project: Path) -> None:
     assert named_paths(repositories.find(str(project)), [str(project)], "/none") == ()
 
 
+def test_files_that_include_each_other_many_times_are_read_to_an_end(project: Path) -> None:
+    for number in range(9):
+        (project / str(number)).write_text(f"[include]\n\tpath = {number + 1}\n" * 20)
+    (project / "9").write_text("[core]\n\thooksPath = hooks\n")
+
+    assert named(project, "[include]\n\tpath = ../0\n") == {*map(str, range(10)), "hooks"}
+
+
+def test_very_much_configuration_leaves_out_words_but_no_hooks(project: Path) -> None:
+    hooks, words = "[core]\n\thooksPath = hooks\n", "/a " * 30_000
+    (project / "tool").touch()
+
+    assert named(project, f"[core]\n\tpager = {words}\n\teditor = ./tool\n{hooks}") == {"hooks"}
+
+
+def test_many_links_among_hooks_and_directories_of_submodules_are_looked_at_to_a_limit(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repositories, "_MAX_HOOKS", 8)
+    monkeypatch.setattr(repositories, "_MAX_INNER", 8)
+    (project / ".git" / "hooks").mkdir()
+    for number in range(20):
+        (project / ".git" / "hooks" / f"h{number}").symlink_to(f"../../t{number}")
+        module = project / ".git" / "modules" / f"m{number}"
+        module.mkdir(parents=True)
+        (module / "HEAD").touch()
+
+    assert len(named(project)) == 8
+    assert len(list(repositories.obeyed(str(project / ".git")))) <= 1 + 8
+
+
 def needed(home: Path, text: str, *hidden: str, untrusted: Iterable[str] = ()) -> set[str]:
     """What the user's configuration shows of the home."""
     (home / ".gitconfig").write_text(text)

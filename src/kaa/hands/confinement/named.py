@@ -30,7 +30,9 @@ _MAX_BYTES = 4 * 1024 * 1024  # of configurations of repositories, each content 
 _MAX_INCLUDE_DEPTH = 10  # MAX_INCLUDE_DEPTH in git's config.c
 _MAX_COMMAND = 4096  # characters in which quotes are looked for
 _MAX_PLAIN_WORDS = 256
+_MAX_WORDS = 20_000  # that may be paths; about 0.4 s
 _MAX_LOOKS = 10_000  # at what words may name besides; about 0.1 s
+_MAX_READ = 50_000  # entries, also those that are read again because another file includes them, and long values
 _LOOKS_OF_VALUE = 4  # however short it is
 _MAX_PATH = 4096  # the kernel takes no longer one
 _CHARACTERS_OF_LOOK = 32  # to find the words takes time, too
@@ -82,9 +84,15 @@ def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) 
 
 
 class Looks:
-    """How often words are still looked at: a command can make repositories with very much configuration."""
+    """How often words are still looked at: a command can make repositories with very much configuration.
+
+    Attributes:
+        words: how many that stand there.
+        left: how often what else they may name.
+    """
 
     def __init__(self) -> None:
+        self.words = _MAX_WORDS
         self.left = _MAX_LOOKS
 
 
@@ -198,27 +206,30 @@ class _Reader:
         self._included = 0
         self._contents: dict[bytes, tuple[ConfigEntry, ...]] = {}  # many repositories have the same
         self._left = _MAX_BYTES
+        self._entries_left = _MAX_READ
 
-    def read(self, path: str, including: tuple[str, ...] = ()) -> Iterator[_Found]:
-        """The entries of a file; none if it is not there or cannot be understood.
+    def read(self, path: str) -> Iterator[_Found]:
+        """The entries of a file and of those that it includes; none if it is not there or cannot be understood."""
+        yield from self._read(path, 0, set())
 
-        Args:
-            path: of the file.
-            including: the files that include it.
-        """
-        if path in including or len(including) > _MAX_INCLUDE_DEPTH:
+    def _read(self, path: str, depth: int, seen: set[tuple[str, int]]) -> Iterator[_Found]:
+        if (path, depth) in seen or depth > _MAX_INCLUDE_DEPTH:
             return
+        seen.add((path, depth))
         if path not in self._entries:
-            self._included += bool(including)
+            self._included += bool(depth)
             if self._included > _MAX_FILES:
                 return
             trusted = not self._untrusted or not is_below_any(os.path.realpath(path), self._untrusted)
             self._entries[path] = self._parsed(_content(path)) if trusted else ()
         for entry in self._entries[path]:
+            self._entries_left -= 1 + len(entry.value) // _CHARACTERS_OF_LOOK
+            if self._entries_left < 0:
+                return
             found = _Found(entry, os.path.dirname(path))
             yield found
             if _includes(entry) and (included := absolute(entry.value, found.directory, self._home)):
-                yield from self.read(included, (*including, path))
+                yield from self._read(included, depth + 1, seen)
 
     def _parsed(self, content: bytes) -> tuple[ConfigEntry, ...]:
         if content not in self._contents:
@@ -253,7 +264,10 @@ def _paths(found: _Found, top: str, home: str, looks: Looks) -> Iterator[str]:
             yield path
             yield from () if _includes(entry) else repositories.links_of_hooks(path)
         return
-    for word in _words(entry):
+    for word in _words(entry) if looks.words > 0 else ():
+        looks.words -= 1
+        if looks.words < 0:
+            break
         path = absolute(word, top, home)
         # A word of a command may name a file that does not exist yet; most words with a slash are no paths.
         if path and (os.path.isfile(path) or (word.startswith(_SURELY_PATHS) and not os.path.lexists(path))):

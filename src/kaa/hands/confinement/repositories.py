@@ -8,6 +8,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from kaa.hands.below import reach
@@ -18,6 +19,8 @@ from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
 _PRUNED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", "site-packages"})
 _MAX_DIRECTORIES = 2000  # about 10 ms; repositories beyond are left to the guard
 _MODULE_DEPTH = 16  # names of submodules have slashes, and are as deep as their working trees
+_MAX_INNER = 20_000  # directories of submodules and worktrees that are looked at; about 0.3 s
+_MAX_HOOKS = 1_000  # in one directory; git knows 28 names
 _MAX_FILE_BYTES = 64 * 1024
 _OBEYED = ("info", "info/attributes", "objects/info/alternates", "remotes", "branches")  # besides what is protected
 
@@ -174,7 +177,8 @@ def obeyed_links(git_directory: str) -> Iterator[str]:
 def links_of_hooks(directory: str) -> Iterator[str]:
     """Links in a directory of hooks. git executes no directory."""
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
-        yield from (entry.path for entry in entries if entry.is_symlink() and not os.path.isdir(entry.path))
+        hooks = islice(entries, _MAX_HOOKS)
+        yield from (entry.path for entry in hooks if entry.is_symlink() and not os.path.isdir(entry.path))
 
 
 def _parents(path: str) -> Iterator[str]:
@@ -230,13 +234,17 @@ def _is_git_directory(path: str) -> bool:
 
 
 def _git_directories(directory: str, depth: int) -> list[str]:
-    found = []
-    for path in _subdirectories(directory):
-        if has_head(path):
-            found.append(path)
-            found += _git_directories(os.path.join(path, "modules"), depth - 1) if depth > 1 else []
-        elif depth > 1:
-            found += _git_directories(path, depth - 1)
+    found, level, looked_at = list[str](), [directory], 0
+    for _ in range(depth):
+        below = list[str]()
+        for path in chain.from_iterable(map(_subdirectories, level)):
+            looked_at += 1
+            if looked_at > _MAX_INNER:
+                return found
+            if is_repository := has_head(path):
+                found.append(path)
+            below.append(os.path.join(path, "modules") if is_repository else path)
+        level = below
     return found
 
 
