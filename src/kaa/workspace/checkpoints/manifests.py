@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.hands.digest import blake2b
 from kaa.host import regular_files
 from kaa.host.regular_files import regular
 from kaa.workspace.checkpoints.contract import StateRow
@@ -145,9 +146,7 @@ class Manifests:
 
 def _prefix(root: str) -> str:
     """Two projects may share a folder, as `/a-b` and `/a/b` do."""
-    import hashlib  # lazy, as in `packs`
-
-    return hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest() + "-"
+    return blake2b(os.fsencode(root), digest_size=8).hexdigest() + "-"
 
 
 def _compacted(manifest: bytes) -> bytes:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from kaa.hands.digest import blake2b
 from kaa.host.regular_files import regular
 
 _RECORD = struct.Struct(">4sI20s")
@@ -221,6 +222,4 @@ def _records(descriptor: int, name: str, offset: int) -> Iterator[tuple[bytes, _
 
 
 def _digest(content: bytes) -> bytes:
-    import hashlib  # lazy: takes longer to load than a chat without tools needs anything of this
-
-    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
+    return blake2b(content, digest_size=_DIGEST_BYTES).digest()
