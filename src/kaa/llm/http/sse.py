@@ -16,7 +16,8 @@ _MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
 _MAX_DIGITS: Final = 10
 
 
-class SseEvent(msgspec.Struct, frozen=True):
+# A reply consists of thousands. They cannot form cycles, so the garbage collector need not look at them.
+class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """One event; `event` is empty if the server gave it no name."""
 
     event: str
