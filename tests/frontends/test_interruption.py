@@ -23,7 +23,7 @@ import msgspec
 from kaa.frontends import interruption
 from kaa.host import process
 from kaa.llm.auth.auth_file import AuthFile
-from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
+from kaa.llm.auth.oauth.renewal import OAuthAuthorizer
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.renewal import ConfiguredRenewer, KeptLogin
 from kaa.llm.http.live import LiveTransport

@@ -30,7 +30,7 @@ from kaa.ext.questions import (
 )
 from kaa.ext.tools import ToolServer
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
-from kaa.frontends.interactive.dialogs.question import QuestionDialog
+from kaa.frontends.interactive.dialogs.frame import QuestionDialog
 from kaa.frontends.interactive.dialogs.simple_questions import ConfirmationDialog
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.frontends.mcp.asking import ElicitingAsker

@@ -1,7 +1,7 @@
 """What servers say that a reply cost."""
 
 from kaa.core.messages import Json
-from kaa.llm.reported_cost import ReportedCost
+from kaa.llm.reply_json import ReportedCost
 from tests.support.tables import each
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.lsp.positions import TextDocument
-from kaa.lsp.structure import Range, TextEdit, TextPosition
+from kaa.lsp.structure import Range, TextDocument, TextEdit, TextPosition
 
 _TEXTS = st.text(alphabet="ab\n\r\U0001f600é", max_size=30)
 

@@ -84,7 +84,7 @@ _LOADED = (
     "kaa.builtin.skills.commands",
     "kaa.builtin.skills.index",
     "kaa.builtin.skills.instructions",
-    "kaa.builtin.skills.tool",
+    "kaa.builtin.skills.index",
     "kaa.builtin.text_edit",
     "kaa.cli",
     "kaa.components.agent_definition.models",

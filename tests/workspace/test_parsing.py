@@ -12,8 +12,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.parsing import Parsed, Parser
 from kaa.workspace.sandbox.sandbox import Sandbox
-from kaa.workspace.slot_requests import SlotRequests
-from kaa.workspace.slots import Slot, SlotKind
+from kaa.workspace.slots import Slot, SlotKind, SlotRequests
 from tests.support.elsewhere import folder_elsewhere
 
 

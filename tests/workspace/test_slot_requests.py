@@ -9,8 +9,7 @@ import pytest
 from kaa.workspace.channel import Channel
 from kaa.workspace.hands import Hands
 from kaa.workspace.protocol import WorkspaceUnavailableError
-from kaa.workspace.slot_requests import SlotRequests
-from kaa.workspace.slots import Slot, SlotKind, Slots
+from kaa.workspace.slots import Slot, SlotKind, SlotRequests, Slots
 
 
 class LateSlots:

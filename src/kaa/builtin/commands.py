@@ -1,10 +1,16 @@
-"""What the small slash commands do: help, the sandbox, the name, undo and redo, compaction."""
+"""What the small slash commands do: help, the sandbox, the session, its name, undo and redo, compaction."""
 
-from kaa.builtin.amounts import counted
+import time
+
+from kaa.builtin.amounts import counted, dollars
+from kaa.builtin.columns import aligned
 from kaa.builtin.step_options import step_option
 from kaa.core.events import CompactionEnd
+from kaa.core.usage import prompt_tokens
 from kaa.ext.api import CommandAction, CommandContext, Reply
 from kaa.ext.errors import CommandError
+from kaa.session.figures import SessionFigures
+from kaa.session.naming import unix_milliseconds
 
 # How people call what was dropped: one, and several.
 _KINDS = {
@@ -12,6 +18,15 @@ _KINDS = {
     "assistant": ("reply", "replies"),
     "toolResult": ("tool result", "tool results"),
     "other": ("note", "notes"),
+}
+_SPEAKERS = {
+    "user": "yours",
+    "assistant": "replies",
+    "tool": "tool results",
+    "command": "your commands",
+    "note": "notes",
+    "compaction": "compactions",
+    "branch_summary": "branch summaries",
 }
 
 
@@ -30,8 +45,6 @@ async def show_help(arguments: str, context: CommandContext) -> CommandAction:
 
 async def session(_arguments: str, context: CommandContext) -> CommandAction:
     """Report on the session."""
-    from kaa.builtin.session_report import session_report  # lazy: the other commands need none of it
-
     return Reply(await session_report(context))
 
 
@@ -127,3 +140,44 @@ def _told(end: CompactionEnd) -> str:
 
 def _listed(parts: list[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+async def session_report(context: CommandContext) -> str:
+    """The session in some lines."""
+    figures = await context.accounting.figures()
+    spent = context.usage.total
+    tokens = prompt_tokens(spent.usage)
+    rows = [
+        ("file", context.session_path or "none (not kept)"),
+        ("id", context.session_id),
+        ("name", figures.name or "none: /name TEXT gives it one"),
+        *([("parent", figures.parent)] if figures.parent else []),
+        ("created", _local_time(figures.created)),
+        ("model", context.model_name),
+        ("tools", ", ".join(context.active_tools) or "none"),
+        ("branches", f"{figures.branches}"),
+        ("tokens", f"{tokens:,} in, {spent.usage.output:,} out"),
+        ("cost", "not known: see /cost" if spent.cost is None else dollars(spent.cost)),
+    ]
+    return "\n".join([*(f"{name:<9} {value}" for name, value in rows), *_messages(figures)])
+
+
+def _messages(figures: SessionFigures) -> list[str]:
+    """Who said how much."""
+    if not figures.everywhere:
+        return ["", "nothing has been said yet"]
+    said = [
+        (name, f"{figures.here.get(kind, 0):,}", f"{figures.everywhere[kind]:,}")
+        for kind, name in _SPEAKERS.items()
+        if kind in figures.everywhere
+    ]
+    here, everywhere = sum(figures.here.values()), sum(figures.everywhere.values())
+    table = [("messages", "here", "all branches"), *said, ("together", f"{here:,}", f"{everywhere:,}")]
+    if here == everywhere:
+        table = [(name, count, "") for name, count, _ in table]
+    return ["", *aligned(table)]
+
+
+def _local_time(timestamp: str) -> str:
+    milliseconds = unix_milliseconds(timestamp)
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(milliseconds / 1000)) if milliseconds else "not known"

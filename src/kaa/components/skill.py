@@ -149,7 +149,7 @@ def unknown_effort(fields: Mapping[str, object]) -> list[str]:
 def _hooks(value: object) -> str:
     if not value:
         return ""
-    from kaa.components.hooks.frontmatter import hooks_text  # lazy: few skills have hooks
+    from kaa.components.hooks.reading import hooks_text  # lazy: few skills have hooks
 
     return hooks_text(value)
 

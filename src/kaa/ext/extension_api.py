@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from kaa.ext.registration.commands import CommandRegistrations
-from kaa.ext.registration.compaction import CompactionRegistrations
-from kaa.ext.registration.observers import ObserverRegistrations
+from kaa.ext.registration.hooks import (
+    CompactionRegistrations,
+    ObserverRegistrations,
+    RunHookRegistrations,
+    SessionHookRegistrations,
+)
 from kaa.ext.registration.prompt import PromptRegistrations
 from kaa.ext.registration.providers import ProviderRegistrations
-from kaa.ext.registration.run_hooks import RunHookRegistrations
-from kaa.ext.registration.session_hooks import SessionHookRegistrations
 from kaa.ext.registration.settings import SettingsRegistrations
 from kaa.ext.registration.themes import ThemeRegistrations
 from kaa.ext.registration.tools import ToolRegistrations

@@ -11,8 +11,7 @@ from kaa.core.spending import Spending
 if TYPE_CHECKING:
     from kaa.core.largest import ContextItem, ToolShare
     from kaa.session.edits import Shortened
-    from kaa.session.export.draft import ExportDraft
-    from kaa.session.export.request import Exported, ExportRequest
+    from kaa.session.export.request import ExportDraft, Exported, ExportRequest
     from kaa.session.figures import SessionFigures
     from kaa.session.library.importing import Imported
     from kaa.workspace.network.forwarding import Forward

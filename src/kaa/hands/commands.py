@@ -12,10 +12,21 @@ from typing import NamedTuple
 
 from kaa.hands import places
 from kaa.hands.connection import WireConnection
-from kaa.hands.fields import flag, is_real, text, text_map, texts
 from kaa.hands.processes import ChildSignals, ProcessTree, become_subreaper, standing
 from kaa.hands.settings import HandsSettings
-from kaa.hands.wire import Frame, FrameDecoder, Header, WireError, close_all, encode
+from kaa.hands.wire import (
+    Frame,
+    FrameDecoder,
+    Header,
+    WireError,
+    close_all,
+    encode,
+    flag,
+    is_real,
+    text,
+    text_map,
+    texts,
+)
 
 # Background processes that are about to end by themselves (`... | tee`, `>(...)`) get this long.
 _LINGER_SECONDS = 0.05

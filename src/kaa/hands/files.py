@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from kaa.hands import places, reading, writing
 from kaa.hands.connection import WireConnection
-from kaa.hands.fields import integer, is_real, text, texts
 from kaa.hands.places import FileLocation
 from kaa.hands.settings import HandsSettings
-from kaa.hands.wire import MAX_BODY_BYTES, Frame, Header, WireError
+from kaa.hands.wire import MAX_BODY_BYTES, Frame, Header, WireError, integer, is_real, text, texts
 
 
 class FileReply(NamedTuple):

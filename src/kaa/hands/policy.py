@@ -6,8 +6,7 @@ A different policy needs different hands. Nothing of it can come from the model,
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from kaa.hands.executed_names import AGENTS, EDITORS, INTERPRETERS, LANGUAGE_SERVERS, OF_GIT, SHELLS
-from kaa.hands.fields import flag, mapping, pairs, text, texts
-from kaa.hands.wire import Header, WireError
+from kaa.hands.wire import Header, WireError, flag, mapping, pairs, text, texts
 
 # Strongest first. `none` confines nothing: whoever uses it asks before each write and command.
 Tier: TypeAlias = Literal["full", "bwrap", "landlock", "seatbelt", "none"]

@@ -17,9 +17,9 @@ from kaa.hands.confinement.contract import Confinement, ConfinementError, ViewCh
 from kaa.hands.confinement.establishing import establish
 from kaa.hands.confinement.selftest import self_test
 from kaa.hands.connection import WireConnection, notice_compiling
-from kaa.hands.fields import integer, text
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
+from kaa.hands.wire import integer, text
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.view_watch import ViewWatch

@@ -4,8 +4,7 @@ import errno
 import os
 from typing import NamedTuple
 
-from kaa.hands.fields import pairs, text
-from kaa.hands.wire import Header
+from kaa.hands.wire import Header, pairs, text
 
 
 class HandsSettings(NamedTuple):

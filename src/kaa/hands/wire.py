@@ -1,4 +1,4 @@
-"""Frames and file descriptors on a stream socket, for both ends: the brain and the hands.
+"""Frames and file descriptors on a stream socket, for both ends: the brain and the hands; and checked fields.
 
 A frame is two 32-bit big-endian lengths, a JSON object and raw bytes. JSON and not marshal or pickle, because
 neither end may be able to run code in the other. Descriptors travel with the first byte of their frame.
@@ -14,10 +14,8 @@ from typing import NamedTuple, TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Header: TypeAlias = dict[str, object]
-
 MAX_HEADER_BYTES = 16 * 1024 * 1024  # Linux takes 6 MiB of arguments and environment at most; JSON may double that
 MAX_BODY_BYTES = 256 * 1024 * 1024
-
 _LENGTHS = struct.Struct("!II")
 _to_json = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode  # `dumps` makes one each time
 _RECEIVE_BYTES = 64 * 1024
@@ -136,3 +134,68 @@ def _parse_header(text: bytes) -> Header:
     if not isinstance(header, dict):
         raise WireError("a header is not a JSON object")
     return header
+
+
+def text(header: Header, name: str) -> str:
+    """A field of a request that must be a text."""
+    value = header.get(name)
+    if not isinstance(value, str):
+        raise WireError(f"{name!r} must be a text")
+    return value
+
+
+def integer(header: Header, name: str) -> int:
+    """A field of a request that must be a whole number, not negative."""
+    value = header.get(name)
+    if not isinstance(value, int) or value < 0:
+        raise WireError(f"{name!r} must be a whole number, not negative")
+    return value
+
+
+def texts(header: Header, name: str) -> list[str]:
+    """A field of a request that must be a list of texts."""
+    value = header.get(name)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise WireError(f"{name!r} must be a list of texts")
+    return value
+
+
+def pairs(header: Header, name: str) -> list[tuple[str, str]]:
+    """A field of a request that must be a list of pairs of texts."""
+    found = []
+    for item in value if isinstance(value := header.get(name), list) else [None]:
+        match item:
+            case [str(first), str(second)]:
+                found.append((first, second))
+            case _:
+                raise WireError(f"{name!r} must be a list of pairs of texts")
+    return found
+
+
+def text_map(header: Header, name: str) -> dict[str, str]:
+    """A field of a request that must map texts to texts."""
+    value = header.get(name)
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise WireError(f"{name!r} must map texts to texts")
+    return value
+
+
+def flag(header: Header, name: str) -> bool:
+    """A field of a request that must be true or false."""
+    value = header.get(name)
+    if not isinstance(value, bool):
+        raise WireError(f"{name!r} must be true or false")
+    return value
+
+
+def is_real(header: Header) -> bool:
+    """Whether the paths of a request are real: an operation fails where a part of one is a symlink by now."""
+    return "real" in header and flag(header, "real")
+
+
+def mapping(header: Header, name: str) -> Header:
+    """A field of a request that must be an object."""
+    value = header.get(name)
+    if not isinstance(value, dict):
+        raise WireError(f"{name!r} must be an object")
+    return value

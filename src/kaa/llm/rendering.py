@@ -1,14 +1,16 @@
-"""Renders each message and each tool of a conversation once, however often they are sent."""
+"""Renders each message and each tool of a conversation once, however often they are sent.
 
-from collections.abc import Callable, Iterable
+Servers that load definitions of tools themselves are told which a search has found.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from kaa.core.messages import Json, Message
-from kaa.core.provider import Model, ToolSchema
+from kaa.core.messages import Json, Message, ToolResultMessage
+from kaa.core.provider import TOOL_SEARCH, Model, ToolSchema
 
 ItemT = TypeVar("ItemT")
 RenderedT = TypeVar("RenderedT")
-
 JsonObject: TypeAlias = dict[str, Json]
 
 
@@ -39,3 +41,19 @@ class RequestRenderer(NamedTuple):
 
     messages: RenderedOnce[Message, list[JsonObject]]
     tools: RenderedOnce[ToolSchema, JsonObject]
+
+
+def deferred_tools(tools: Sequence[ToolSchema]) -> dict[str, ToolSchema]:
+    """The deferred ones of a request's tools, by name."""
+    return {tool.name: tool for tool in tools if tool.deferred}
+
+
+def found_tools(message: Message, deferred: dict[str, ToolSchema]) -> list[ToolSchema]:
+    """The tools that a message says were found and that are still there; none if it is no result of a search."""
+    if not isinstance(message, ToolResultMessage) or message.tool_name != TOOL_SEARCH or message.is_error:
+        return []
+    match message.details:
+        case {"found": [*names]}:
+            return [deferred[name] for name in names if isinstance(name, str) and name in deferred]
+        case _:
+            return []

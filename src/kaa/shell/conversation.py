@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from kaa.session.nested_transcripts import NestedTranscript
     from kaa.session.transcript import Transcript
     from kaa.session.waiting import WaitingMessages
-    from kaa.shell.acting.messages import Unasked
+    from kaa.shell.acting.control import Unasked
     from kaa.shell.checkpoints.travel import FileTravel
     from kaa.shell.exporting import Exporting
     from kaa.shell.extensions.control import ExtensionControl

@@ -23,11 +23,9 @@ from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.trail import trail
 from kaa.session.tree import Node
-from kaa.shell.checkpoints.commits import has_commits
-from kaa.shell.checkpoints.travel import FileTravel
+from kaa.shell.checkpoints.travel import FileTravel, has_commits
 from kaa.shell.compaction.summarizing import Summarizer, SummaryError
-from kaa.workspace.checkpoints.many_files import by_reason
-from kaa.workspace.checkpoints.plans import FileStep, RestorePlan, RestoreResult
+from kaa.workspace.checkpoints.plans import FileStep, RestorePlan, RestoreResult, by_reason
 
 Restore: TypeAlias = Literal["conversation", "files", "both"]
 """What goes to the destination: what the model knows, the project's files, or both."""

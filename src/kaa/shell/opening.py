@@ -67,8 +67,7 @@ if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
     from kaa.ext.showing import ConversationDisplay, DisplayOutput
     from kaa.session.waiting import WaitingMessages
-    from kaa.shell.acting.control import Acting
-    from kaa.shell.acting.messages import Unasked
+    from kaa.shell.acting.control import Acting, Unasked
     from kaa.shell.approvals.found_files import FoundFiles
     from kaa.shell.exporting import Exporting
     from kaa.shell.extensions.control import ExtensionControl

@@ -23,8 +23,7 @@ from kaa.shell.naming import Naming
 if TYPE_CHECKING:
     from kaa.ext.navigation import FoundText, ListedSession
     from kaa.session.waiting import WaitingMessages
-    from kaa.shell.acting.control import Acting
-    from kaa.shell.acting.messages import Unasked
+    from kaa.shell.acting.control import Acting, Unasked
     from kaa.shell.exporting import Exporting
     from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.navigating import Navigation

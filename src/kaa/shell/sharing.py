@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kaa.ext.errors import CommandError
 from kaa.host.programs import host_programs
-from kaa.session.export.draft import ExportDraft, SharedFile
+from kaa.session.export.request import ExportDraft, SharedFile
 from kaa.session.file.append_file import PRIVATE_FILE
 from kaa.shell.exporting import Exporting, count_secrets, export_name, write_session
 

@@ -53,7 +53,7 @@ from kaa.workspace.sandbox.findings import AskAboutFound, Carrier
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.roots import real_root
 from kaa.workspace.sandbox.sandbox import Sandbox
-from kaa.workspace.slot_requests import SlotRequests
+from kaa.workspace.slots import SlotRequests
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import msgspec
 
 from kaa.workspace.channel import parse as decoded
-from kaa.workspace.slot_requests import SlotRequests
+from kaa.workspace.slots import SlotRequests
 
 # Calls that are not permitted write nothing, and nobody asks for what they would have written.
 _MOST_EXPECTED = 16

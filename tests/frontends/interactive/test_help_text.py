@@ -1,5 +1,5 @@
-from kaa.frontends.interactive.help_text import HelpRow, help_markdown, help_sections, matching
 from kaa.frontends.interactive.keybindings import GROUPS
+from kaa.frontends.interactive.selectors.help import HelpRow, help_markdown, help_sections, matching
 from kaa.tui.keybindings import ActionGroup, action
 from kaa.tui.keymap import Keymap
 

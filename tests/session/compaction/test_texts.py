@@ -17,11 +17,10 @@ from kaa.core.messages import (
 )
 from kaa.core.usage import tokens_in
 from kaa.session.as_user_message import branch_summary_message, command_message, compaction_message
-from kaa.session.compaction.files import TouchedFiles, touched_files
 from kaa.session.compaction.quoting import in_record, in_summary, shortened
 from kaa.session.compaction.serialization import newest_pieces, passages, pieces
 from kaa.session.compaction.steps import PathStep
-from kaa.session.compaction.summary import prose_of, put_together
+from kaa.session.compaction.summary import TouchedFiles, prose_of, put_together, touched_files
 from kaa.session.compaction.verbatim import choose_words, users_words
 from kaa.session.compaction.wording import summary_request
 from kaa.session.entries import BashExecution, BranchSummary, Compaction, MessageEntry

@@ -17,7 +17,6 @@ from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.api import ToolContext
 from kaa.ext.errors import RegistrationError
 from kaa.lsp.errors import LanguageServerError
-from kaa.lsp.positions import TextDocument
 from kaa.lsp.session import LanguageSession, path_of, uri_of
 from kaa.lsp.structure import (
     Hover,
@@ -26,6 +25,7 @@ from kaa.lsp.structure import (
     MarkedString,
     Range,
     Symbol,
+    TextDocument,
     TextEdit,
     WorkspaceEdit,
 )

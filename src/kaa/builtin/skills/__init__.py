@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.builtin.skills.commands import listing, skill_command
-from kaa.builtin.skills.index import SkillIndex
+from kaa.builtin.skills.index import SkillIndex, skill_tool
 from kaa.builtin.skills.instructions import instructions
-from kaa.builtin.skills.tool import skill_tool
 from kaa.components.skill import SkillFile
 from kaa.core.messages import TextContent, UserMessage
 from kaa.ext.api import CommandContext, ConversationContext, Extension, ExtensionAPI, Reply

@@ -121,7 +121,7 @@ def _agent(name: str, document: MarkdownFile, dialect: ToolDialect) -> AgentDefi
 def _hooks(value: object) -> str:
     if not value:
         return ""
-    from kaa.components.hooks.frontmatter import hooks_text  # lazy: few definitions have hooks
+    from kaa.components.hooks.reading import hooks_text  # lazy: few definitions have hooks
 
     return hooks_text(value)
 

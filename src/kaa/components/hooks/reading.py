@@ -1,4 +1,7 @@
-"""Reads the hooks of a file: `hooks` of Claude's and Gemini's settings.json, hooks.json, `[hooks]` of Codex."""
+"""Reads the hooks of a file: `hooks` of Claude's and Gemini's settings.json, hooks.json, `[hooks]` of Codex.
+
+Skills and definitions of agents have them in the fields at their beginning, as Claude Code has them.
+"""
 
 from collections.abc import Iterator
 from typing import Any, Final, get_args
@@ -12,7 +15,6 @@ MAX_HOOKS: Final = 200
 _MAX_CHARACTERS = 16 * 1024  # of a text; more than a command has
 _MAX_NOTES = 20
 _MAX_SECONDS = 3600.0
-
 _EVENTS = frozenset(get_args(HookEvent))
 _GEMINI_EVENTS: "dict[str, HookEvent]" = {
     "BeforeTool": "PreToolUse",
@@ -45,7 +47,9 @@ _KNOWN = frozenset({
     "url", "headers", "allowedEnvVars", "server", "tool", "input", "prompt", "model", "statusMessage",
     "description",
 })
-# fmt: on
+_MOST_DEPTH = 8
+_NUMBERS = ("timeout",)
+_SWITCHES = ("once", "async", "sandbox")
 
 
 def hooks_in(part: object, dialect: HookDialect, source: str, *, of_project: bool) -> HookFile:
@@ -198,3 +202,44 @@ def _blocks(kind: Handler, event: HookEvent, value: object) -> bool:
     if is_judge(kind, event):
         return value != "continue"
     return value == "block" or (kind == "mcp_tool" and value not in (None, "continue"))
+
+
+def hooks_text(value: object) -> str:
+    """The field `hooks` as JSON; empty if there is none. What is no hook stays, for `scoped_hooks` to name."""
+    return msgspec.json.encode(_typed("", value, 0)).decode() if value else ""
+
+
+def scoped_hooks(text: str, scope: str, source: str, *, of_project: bool, plugin: str = "") -> HookFile:
+    """The hooks of a component, which run only within its scope.
+
+    Args:
+        text: of `hooks_text`.
+        of_project: whether the project or a plugin brought it.
+        plugin: its name, if one did.
+    """
+    found = hooks_in(msgspec.json.decode(text), "claude", source, of_project=of_project)
+    ends = scope.startswith("agent ")  # the end of an agent is none of the conversation's
+    hooks = (
+        msgspec.structs.replace(
+            hook, scope=scope, plugin=plugin, event="SubagentStop" if ends and hook.event == "Stop" else hook.event
+        )
+        for hook in found.hooks
+    )
+    return HookFile(tuple(hooks), found.notes)
+
+
+def _typed(name: str, value: object, depth: int) -> Any:  # any: JSON, whose shape `hooks_in` checks
+    """Fields are texts: those that are numbers and switches become such."""
+    if depth > _MOST_DEPTH:
+        return None
+    match value:
+        case dict():
+            return {str(key): _typed(str(key), one, depth + 1) for key, one in value.items()}
+        case list() | tuple():
+            return [_typed(name, one, depth + 1) for one in value]
+        case str() if name in _NUMBERS and value.replace(".", "", 1).isdecimal():
+            return float(value)
+        case str() if name in _SWITCHES and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        case _:
+            return value

@@ -28,7 +28,7 @@ from kaa.ext.questions import (
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
 from kaa.frontends.interactive.dialogs.choices import DialogChoices
-from kaa.frontends.interactive.dialogs.question import QuestionDialog
+from kaa.frontends.interactive.dialogs.frame import QuestionDialog
 from kaa.frontends.interactive.dialogs.simple_questions import ChoiceDialog, ConfirmationDialog, TextDialog
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.frontends.interactive.external_editor import chosen_editor, edited_in

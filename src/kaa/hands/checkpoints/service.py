@@ -15,11 +15,10 @@ from kaa.hands.checkpoints.rules import ScanLimits
 from kaa.hands.checkpoints.states import State
 from kaa.hands.checkpoints.tracker import Tracker
 from kaa.hands.connection import WireConnection
-from kaa.hands.fields import flag, integer, text, texts
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
-from kaa.hands.wire import Frame, WireError, close_all
+from kaa.hands.wire import Frame, WireError, close_all, flag, integer, text, texts
 
 _SEND_BYTES = 1024 * 1024
 # Of what would have to be announced.

@@ -14,7 +14,6 @@ from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.named import NamedByConfiguration, named_paths
 from kaa.hands.confinement.write_calls import WriteCalls
 from kaa.hands.connection import WireConnection
-from kaa.hands.fields import integer, text
 from kaa.hands.guard.items import WrittenFile
 from kaa.hands.guard.lookout import Lookout
 from kaa.hands.guard.subjects import Known
@@ -23,7 +22,7 @@ from kaa.hands.guard.watcher import Guard
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
-from kaa.hands.wire import FLOOD_ALARM, Frame, Header, WireError
+from kaa.hands.wire import FLOOD_ALARM, Frame, Header, WireError, integer, text
 
 # After some events, others are left to gather: a command in a loop does not make us one too.
 _REST_MILLISECONDS = 10

@@ -7,9 +7,8 @@ import sys
 from typing import NoReturn
 
 from kaa.hands.connection import WireConnection
-from kaa.hands.fields import integer, text, texts
 from kaa.hands.parsing import parsers
-from kaa.hands.wire import Frame, Header, WireError
+from kaa.hands.wire import Frame, Header, WireError, integer, text, texts
 
 # A text has five seconds of processor time; a process that waits does nothing useful.
 _PATIENCE_SECONDS = 10.0

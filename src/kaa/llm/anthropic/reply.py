@@ -12,7 +12,7 @@ from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, T
 from kaa.llm import reply_json
 from kaa.llm.failures import ended_early, malformed, refused_answer
 from kaa.llm.http.streaming import ReplyParser
-from kaa.llm.reported_cost import ReportedCost
+from kaa.llm.reply_json import ReportedCost
 from kaa.llm.wire import Peer
 
 

@@ -24,10 +24,9 @@ from kaa.core.messages import (
 from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat, routing_fields
-from kaa.llm.deferral import deferred_tools, found_tools
 from kaa.llm.handoff import made_by, portable_id, portable_name, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
-from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
+from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer, deferred_tools, found_tools
 from kaa.llm.tuning import BUDGET_TOKENS, SMALLEST_ANSWER_TOKENS
 from kaa.llm.unicode_text import clean, clean_json
 from kaa.llm.wire import Endpoint

@@ -23,7 +23,7 @@ class Credential(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: `api_key` is sent as the provider wants its keys, `bearer` as an `Authorization: Bearer` header;
-            `oauth` is such a token too, but one that ends: `kaa.llm.auth.oauth.authorizer` renews it.
+            `oauth` is such a token too, but one that ends: `kaa.llm.auth.oauth.renewal` renews it.
         source: where it came from, to be shown to people, such as `auth.json` or `OPENAI_API_KEY`.
     """
 

@@ -13,7 +13,7 @@ from kaa.llm import reply_json
 from kaa.llm.completions.reasoning_details import ReasoningDetails
 from kaa.llm.failures import ended_early, malformed, refused_answer
 from kaa.llm.http.streaming import ReplyParser
-from kaa.llm.reported_cost import ReportedCost
+from kaa.llm.reply_json import ReportedCost
 from kaa.llm.wire import Peer
 
 

@@ -460,8 +460,7 @@ class ModelRegistry:
             return None
         # Lazy: most users have keys.
         from kaa.llm.auth.auth_file import AuthFile
-        from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
-        from kaa.llm.auth.oauth.renewal import ConfiguredRenewer, KeptLogin
+        from kaa.llm.auth.oauth.renewal import ConfiguredRenewer, KeptLogin, OAuthAuthorizer
         from kaa.llm.http.live import LiveTransport
 
         config, new_transport = provider.config.oauth, partial(LiveTransport, proxy=self._proxy)

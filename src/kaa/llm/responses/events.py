@@ -10,7 +10,7 @@ import msgspec
 
 from kaa.core.messages import Json, Usage
 from kaa.llm import reply_json
-from kaa.llm.reported_cost import ReportedCost
+from kaa.llm.reply_json import ReportedCost
 
 
 class OutputItem(msgspec.Struct, frozen=True):

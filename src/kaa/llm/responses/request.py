@@ -24,7 +24,6 @@ from kaa.core.messages import (
 )
 from kaa.core.provider import TOOL_SEARCH, Model, Request, ThinkingLevel, ToolSchema
 from kaa.llm.compat import routing_fields
-from kaa.llm.deferral import deferred_tools
 from kaa.llm.handoff import (
     joined_text,
     made_by,
@@ -35,7 +34,7 @@ from kaa.llm.handoff import (
     visible_parts,
 )
 from kaa.llm.http.transport import HttpRequest
-from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
+from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer, deferred_tools
 from kaa.llm.responses import tool_search
 from kaa.llm.thinking_levels import USUAL_EFFORTS, ThinkingLevels
 from kaa.llm.unicode_text import clean, clean_json

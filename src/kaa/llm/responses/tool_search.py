@@ -10,8 +10,7 @@ import msgspec
 
 from kaa.core.messages import Json, Message, ToolResultMessage
 from kaa.core.provider import TOOL_SEARCH, ToolSchema
-from kaa.llm.deferral import found_tools
-from kaa.llm.rendering import JsonObject
+from kaa.llm.rendering import JsonObject, found_tools
 from kaa.llm.responses.events import OutputItem
 from kaa.llm.unicode_text import clean
 

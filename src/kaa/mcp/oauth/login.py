@@ -14,10 +14,9 @@ from kaa.mcp.oauth.challenge import challenge_of, parse_challenge
 from kaa.mcp.oauth.discovery import AuthorizationServer, discover
 from kaa.mcp.oauth.guarded import GuardedTransport
 from kaa.mcp.oauth.registration import Client, client_at
-from kaa.mcp.oauth.scopes import OFFLINE, scopes_to_ask
 from kaa.mcp.oauth.screen import McpLoginScreen
 from kaa.mcp.oauth.settings import OAuthEntry
-from kaa.mcp.oauth.tokens import McpLogin, TokenStore, canonical
+from kaa.mcp.oauth.tokens import OFFLINE, McpLogin, TokenStore, canonical, scopes_to_ask
 
 _LIMIT_SECONDS: Final = 600.0
 _THIS_MACHINE: Final = ("127.0.0.1", "localhost")

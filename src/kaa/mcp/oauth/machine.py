@@ -25,10 +25,9 @@ from kaa.mcp.oauth.challenge import challenge_of, parse_challenge
 from kaa.mcp.oauth.discovery import AuthorizationServer, Discovered, discover
 from kaa.mcp.oauth.guarded import GuardedTransport
 from kaa.mcp.oauth.registration import Client, proof_with_secret
-from kaa.mcp.oauth.scopes import scopes_to_ask
 from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.sites import belong_together
-from kaa.mcp.oauth.tokens import McpLogin, TokenStore, canonical, may_have_token
+from kaa.mcp.oauth.tokens import McpLogin, TokenStore, canonical, may_have_token, scopes_to_ask
 
 _JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _OWN_ONLY: Final = "counts in your own mcp.json only"

@@ -1,4 +1,4 @@
-"""Logins at MCP servers: kept in `mcp-auth.json`, sent with requests, and renewed."""
+"""Logins at MCP servers: kept in `mcp-auth.json`, sent with requests, and renewed; and the scopes that they ask for."""
 
 import asyncio
 from pathlib import Path
@@ -11,15 +11,18 @@ from kaa.core.messages import Json
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.errors import LoginError, UnkeptLoginError
-from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 from kaa.llm.auth.oauth.exchange import LoginTokens
-from kaa.llm.auth.oauth.renewal import KeptLogin, NewTransport, key_in, refreshed
+from kaa.llm.auth.oauth.renewal import KeptLogin, NewTransport, OAuthAuthorizer, key_in, refreshed
 from kaa.llm.http.transport import HttpRequest, origin_of
 from kaa.mcp.errors import McpError
+from kaa.mcp.oauth.challenge import Challenge
+from kaa.mcp.oauth.discovery import Discovered
 from kaa.mcp.oauth.guarded import GuardedTransport
 from kaa.mcp.oauth.registration import Client
+from kaa.mcp.oauth.settings import OAuthEntry
 
 _MOST_MISSING: Final = 50
+OFFLINE: Final = "offline_access"
 
 
 class McpLogin(msgspec.Struct, frozen=True, rename="camel"):
@@ -223,3 +226,19 @@ def _details(raw: msgspec.Raw) -> McpLogin | None:
         return msgspec.json.decode(raw, type=McpLogin)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+"""The scope for which OpenID Connect servers give refresh tokens."""
+
+
+def scopes_to_ask(settings: OAuthEntry, asked: Challenge | None, found: Discovered, before: McpLogin | None) -> str:
+    """Return what the user or the server wants, and what the login permitted before if that was too little."""
+    wanted = settings.scope or (asked.scope if asked else "") or " ".join(found.scopes)
+    if asked is not None and asked.wants_more:
+        wanted = f"{wanted} {asked.scope}"
+    if before is not None and (before.missing or (asked is not None and asked.wants_more)):
+        wanted = f"{before.scope} {wanted} {before.missing}"
+    scopes = dict.fromkeys(wanted.split())
+    if scopes and OFFLINE in found.server.scopes and settings.grant_type == "authorization_code":
+        scopes[OFFLINE] = None  # servers that know it give refresh tokens for it alone
+    return " ".join(scopes)

@@ -6,10 +6,9 @@ import msgspec
 
 from kaa.core.messages import Usage
 from kaa.core.usage import tokens_in
-from kaa.session.compaction.files import TouchedFiles, touched_files
 from kaa.session.compaction.serialization import passage, passages, pieces
 from kaa.session.compaction.steps import PathStep, steps_of
-from kaa.session.compaction.summary import put_together
+from kaa.session.compaction.summary import TouchedFiles, put_together, touched_files
 from kaa.session.compaction.wording import SYSTEM, branch_request
 from kaa.session.edits import read_edits
 from kaa.session.entries import BranchSummary, Compaction

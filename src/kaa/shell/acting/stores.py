@@ -1,9 +1,11 @@
-"""The data that extensions keep: files in the user's home, and entries of the session."""
+"""The data that extensions keep: files in the user's home, and entries of the session. JSON, and not too much of it."""
 
 import asyncio
+import math
 import os
 from collections.abc import Callable, Sequence
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import get_args
 
@@ -15,7 +17,6 @@ from kaa.ext.errors import CommandError
 from kaa.ext.stores import Store, StoreError, StoreScope
 from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.session.naming import folder_name
-from kaa.shell.acting.values import as_json
 from kaa.shell.home import Home
 
 _MOST_VALUE_BYTES = 256 * 1024
@@ -25,6 +26,7 @@ _MOST_KEY_CHARACTERS = 256
 _ENTRY_KIND = "store"
 # Of the name of a project in the name of its file; a hash tells projects apart.
 _NAME_CHARACTERS = 80
+_DEEPEST = 100
 
 
 def open_store(extension: str, scope: StoreScope, session: ConversationSession, home: Home, project: str) -> Store:
@@ -155,3 +157,48 @@ def _value(key: str, value: Json) -> Json:
         return msgspec.json.decode(as_json(value, _MOST_VALUE_BYTES, f"the value of {_key(key)!r}"))
     except CommandError as error:
         raise error if isinstance(error, StoreError) else StoreError(str(error)) from error
+
+
+def as_json(value: Json, most_bytes: int, what: str) -> bytes:
+    """A value of an extension, encoded.
+
+    Args:
+        value: should be a JSON value: None, a truth value, a number, a text, or lists and dicts with texts as keys.
+
+    Raises:
+        CommandError: it is something else, or too large.
+    """
+    level: list[object] = [value]
+    for _ in range(_DEEPEST):
+        for one in level:
+            if problem := _problem(one):
+                raise CommandError(f"{what} is not JSON: {problem}")
+        level = list(chain.from_iterable(one.values() if isinstance(one, dict) else one for one in _containers(level)))
+        if not level:
+            break
+    else:
+        raise CommandError(f"{what} is not JSON: it is nested more than {_DEEPEST} levels deep")
+    try:
+        encoded = msgspec.json.encode(value)
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise CommandError(f"{what} cannot be written as JSON: {error}") from error
+    if len(encoded) > most_bytes:
+        raise CommandError(f"{what} has {len(encoded):,} bytes: the limit is {most_bytes:,}")
+    return encoded
+
+
+def _containers(level: list[object]) -> list[dict[str, object] | list[object]]:
+    return [list(one) if isinstance(one, tuple) else one for one in level if isinstance(one, dict | list | tuple)]
+
+
+def _problem(value: object) -> str:
+    match value:
+        case float() if not math.isfinite(value):
+            return f"{value} is no JSON number"
+        case dict():
+            wrong = next((key for key in value if not isinstance(key, str)), None)
+            return "" if wrong is None else f"the key {wrong!r} is no text"
+        case None | bool() | int() | float() | str() | list() | tuple():
+            return ""
+        case _:
+            return f"{type(value).__name__} {value!r:.80} has no form in JSON"

@@ -1,18 +1,22 @@
 """The way that files go from one entry of the session to another, and the notes of it.
 
-Files are at an entry as the change sets on the path to it left them.
+Files are at an entry as the change sets on the path to it left them. Checkpoints leave out `.git`, so commits stay.
 """
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable
+from typing import Final
 
 import msgspec
 
 from kaa.core.agent import Agent
 from kaa.core.events import RestoreProgress
+from kaa.core.messages import AssistantMessage, ToolResultMessage
 from kaa.ext.errors import CommandError
 from kaa.ext.navigation import SessionChanges
+from kaa.session.entries import MessageEntry
 from kaa.session.recorder import SessionRecorder
-from kaa.session.store import SessionStore
+from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
 from kaa.shell.checkpoints.entries import DELETED, REWIND, CheckpointEntries, deleted, rewinding
 from kaa.shell.checkpoints.turns import TurnCheckpoints
@@ -21,6 +25,7 @@ from kaa.workspace.checkpoints.plans import RestorePlan, RestoreResult
 
 _DELETED = "deleted by someone else"
 _MANY_PATHS = 1_000  # fewer are put back before anybody reads of it
+_COMMITS: Final = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+|-\S+\s+)*(?:commit|merge|cherry-pick|revert|rebase|am|pull)\b")
 
 
 class FileTravel:
@@ -224,3 +229,23 @@ class FileTravel:
     def _tell_progress(self, done: int, total: int) -> None:
         if total >= _MANY_PATHS:
             self._agent.emit(RestoreProgress(done, total))
+
+
+def has_commits(store: SessionStore, nodes: Iterable[Node]) -> bool:
+    """Whether a command of git that makes commits succeeded."""
+    called: set[str] = set()
+    for node in nodes:
+        line = store.line(node) if node.type == "message" else b""
+        if b"git" not in line and not (called and b"toolResult" in line):
+            continue
+        entry = read_entry(store, node)
+        message = entry.message if isinstance(entry, MessageEntry) else None
+        match message:
+            case AssistantMessage():
+                calls = (call for call in message.tool_calls if _COMMITS.search(str(call.arguments.get("command", ""))))
+                called |= {call.id for call in calls}
+            case ToolResultMessage(tool_call_id=call_id, is_error=False) if call_id in called:
+                return True
+            case _:
+                pass
+    return False

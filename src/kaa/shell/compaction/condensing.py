@@ -157,9 +157,11 @@ class Condensing:
         return WrittenSummary(previous, usage=spent.usage, model=model)
 
     def _entry(self, prepared: PreparedCompaction, written: WrittenSummary, texts: Mapping[str, str]) -> Compaction:
-        from kaa.session.compaction.files import touched_files  # lazy, as above
         from kaa.session.compaction.quoting import shortened
-        from kaa.session.compaction.summary import put_together
+        from kaa.session.compaction.summary import (
+            put_together,
+            touched_files,  # lazy, as above
+        )
         from kaa.session.compaction.verbatim import choose_words, users_words
         from kaa.session.edits import read_edits
 

@@ -282,7 +282,7 @@ def _hooks_of_components(
         definition = one.definition if isinstance(one.definition, Skill) else one.agent
         if one.state != "used" or definition is None or not definition.hooks:
             continue
-        from kaa.components.hooks.frontmatter import scoped_hooks  # lazy: few components have hooks
+        from kaa.components.hooks.reading import scoped_hooks  # lazy: few components have hooks
 
         path, plugin = one.candidate.file.path, one.candidate.plugin
         of_project = one.candidate.is_of_project or bool(plugin)

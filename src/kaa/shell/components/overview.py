@@ -1,14 +1,21 @@
-"""Everything that was found for a project, of all agents, used or not: for `kaa import`."""
+"""Everything that was found for a project, of all agents, used or not: for `kaa import`.
+
+kaa installs the user's plugins of Claude Code again, and uses no files of others. `~/.claude/plugins` has
+`installed_plugins.json` (versions 1 and 2) and `known_marketplaces.json`, as Claude Code 2.1 writes them.
+"""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from kaa.host.regular_files import read_regular
+from kaa.components.plugins.json_fields import MAX_BYTES, InvalidJsonError, line_of, mapping_of, object_in
+from kaa.core.messages import Json
+from kaa.host.regular_files import beginning_of, read_regular
 from kaa.shell.components import (
     FOREIGN_AGENTS,
     USER_INSTRUCTIONS,
@@ -32,7 +39,6 @@ from kaa.shell.components.reading import Candidate, FoundComponent, State, compo
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.reading import configured
-from kaa.shell.plugins.elsewhere import plugins_elsewhere
 from kaa.shell.plugins.records import PluginRecords
 from kaa.shell.plugins.wheels import wheels_with_plugins
 from kaa.shell.project_files import server_files
@@ -43,6 +49,10 @@ from kaa.shell.trust.instructions import CONTEXT_NAMES
 from kaa.shell.trust.nested import nested_names
 from kaa.shell.trust.store import Changed, TrustStore
 from kaa.shell.trust.verdict import TrustVerdict, judge
+
+_FOLDER = "~/.claude/plugins"
+_MOST_NAMED = 50
+_MAX_NAME = 200
 
 
 class Overview(NamedTuple):
@@ -125,9 +135,6 @@ def _of_project(project: ProjectConfiguration, home: Home) -> list[Candidate]:
     return candidates
 
 
-# Conversations read instructions, rules and MCP servers elsewhere. Here they are components, for `kaa import`.
-
-
 def _instructions_of(project: ProjectConfiguration, verdict: TrustVerdict) -> Iterator[FoundComponent]:
     """The instructions and rules of a project, of folders above it and in it."""
     for file in (*project.instructions, *project.nested):
@@ -173,3 +180,45 @@ def _text(path: str, name: str, kind: Kind, data: bytes, reason: str, *, is_of_p
     file = FoundFile(path, name, data, Place(os.path.dirname(path), kind, "kaa"), path)
     state: State = "not wanted" if reason else "used"
     return FoundComponent(Candidate(file, is_of_project, reason), os.path.basename(name), None, state, reason)
+
+
+def plugins_elsewhere(project: str, installed: Collection[str]) -> Iterator[str]:
+    """A sentence about each plugin that kaa does not have, with what installs it.
+
+    Args:
+        project: the directory of the project; plugins for other ones do not count.
+    """
+    folder = Path(os.path.expanduser(_FOLDER))
+    plugins = mapping_of(_content(folder / "installed_plugins.json").get("plugins"))
+    missing = {key: entry for key, entry in plugins.items() if line_of(key).partition("@")[0] not in installed}
+    if not missing:
+        return
+    marketplaces = _content(folder / "known_marketplaces.json")
+    for key, entry in list(missing.items())[:_MOST_NAMED]:
+        name, _, marketplace = line_of(key, _MAX_NAME).partition("@")
+        places = entry if isinstance(entry, list) else [entry]
+        used = [place for one in places if (place := mapping_of(one)) and place.get("projectPath", project) == project]
+        if used:
+            way = _way(name, marketplace, mapping_of(marketplaces.get(marketplace)), used[-1])
+            yield f"You have the plugin {name} in Claude Code: {way}"
+    if len(missing) > _MOST_NAMED:
+        yield f"You have {len(missing) - _MOST_NAMED} more plugins in Claude Code"
+
+
+def _way(name: str, marketplace: str, known: Mapping[str, Json], place: Mapping[str, Json]) -> str:
+    """What installs a plugin: from its marketplace, which has updates, else from the folder where it is."""
+    source = mapping_of(known.get("source"))
+    if where := line_of(source.get("repo") or source.get("url") or source.get("path")):
+        whole = shlex.quote(f"{name}@{marketplace}")
+        return f"kaa plugin marketplace add {shlex.quote(where)}, then kaa plugin install {whole}"
+    if path := line_of(place.get("installPath")):
+        return f"kaa plugin install {shlex.quote(path)}"
+    return "kaa plugin install, with the folder or the repository that it comes from"
+
+
+def _content(file: Path) -> dict[str, Json]:
+    """The object in a file; empty if there is none: what Claude Code keeps is not kaa's to complain about."""
+    try:
+        return object_in(beginning_of(file, MAX_BYTES + 1))
+    except (OSError, InvalidJsonError):
+        return {}

@@ -5,7 +5,7 @@ import msgspec
 from kaa.builtin.agent_hooks.hidden_scripts import names_own_scripts
 from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.components.hooks import HookDefinition
-from kaa.components.hooks.frontmatter import scoped_hooks
+from kaa.components.hooks.reading import scoped_hooks
 from kaa.shell.components import FoundFile
 from kaa.shell.components.hook_files import hooks_of, line_of
 from kaa.shell.components.reading import FoundComponent

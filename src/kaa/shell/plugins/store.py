@@ -36,9 +36,8 @@ from kaa.shell.extensions.git import FetchedRepository
 from kaa.shell.extensions.preparing import preparation_folder
 from kaa.shell.extensions.sources import GitSource
 from kaa.shell.home import Home
-from kaa.shell.plugins.fetching import Fetched, Fetcher
+from kaa.shell.plugins.fetching import NPM, Fetched, Fetcher, npm_source, repository_of, source_in
 from kaa.shell.plugins.records import InstalledPlugin, KnownMarketplace, PluginRecords, Records
-from kaa.shell.plugins.sources import NPM, npm_source, repository_of, source_in
 from kaa.shell.plugins.wheels import PREFIX, wheel_source
 
 _HIDDEN = ".preparing-"

@@ -14,10 +14,9 @@ from kaa.core.errors import NetworkError
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.credentials import CredentialStore
 from kaa.llm.auth.errors import LoginError
-from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.exchange import LoginTokens
-from kaa.llm.auth.oauth.renewal import ConfiguredRenewer, KeptLogin
+from kaa.llm.auth.oauth.renewal import ConfiguredRenewer, KeptLogin, OAuthAuthorizer
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from tests.support.agents import run
@@ -31,7 +30,7 @@ import asyncio, sys
 from pathlib import Path
 import msgspec
 from kaa.llm.auth.auth_file import AuthFile
-from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
+from kaa.llm.auth.oauth.renewal import OAuthAuthorizer
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.renewal import ConfiguredRenewer, KeptLogin
 from kaa.llm.http.live import LiveTransport

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from kaa.ext.questions import Confirmed, Declined, Dismissed, OpenUrl
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
+from kaa.frontends.interactive.dialogs.frame import QuestionDialog
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
-from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.tui.context import Context
 from kaa.tui.sanitize import one_line
 

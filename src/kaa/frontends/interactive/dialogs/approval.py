@@ -17,7 +17,7 @@ from kaa.ext.questions import (
 )
 from kaa.frontends.interactive.dialogs.approval_view import ApprovalView, rules_on_a_button
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
-from kaa.frontends.interactive.dialogs.question import QuestionDialog
+from kaa.frontends.interactive.dialogs.frame import QuestionDialog
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.tui.context import Context
 

@@ -18,8 +18,8 @@ from kaa.core.forms import (
 )
 from kaa.core.messages import Json
 from kaa.ext.questions import Declined, Dismissed, Filled, Form
+from kaa.frontends.interactive.dialogs.frame import QuestionDialog
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
-from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.selectors.lists import words_first
 from kaa.tui.component import Component
 from kaa.tui.components.input import Input

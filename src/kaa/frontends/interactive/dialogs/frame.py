@@ -1,12 +1,17 @@
-"""The frame of a dialog: a border with a title, something to read that scrolls, and below it what takes the keys."""
+"""The frame of a dialog: a border with a title, something to read that scrolls, and below it what takes the keys.
 
+A question of the core's is read first, then answered, once.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
 
 from kaa.builtin.amounts import counted
 from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.tui.component import Component
 from kaa.tui.components.select_list import SelectList
-from kaa.tui.components.text import truncated
+from kaa.tui.components.text import Text, truncated
 from kaa.tui.context import Context
 from kaa.tui.events import Input
 from kaa.tui.key_notation import show_key
@@ -15,9 +20,7 @@ from kaa.tui.style import BOLD, join, paint, paint_spans
 from kaa.tui.width import cells, clip, fit, plain
 
 Body = Callable[[int], list[str]]
-
 _PAGES = ("tui.select.pageUp", "tui.select.pageDown")
-
 # Rows of the screen that a dialog leaves to the transcript and to the footer; on a small screen to the footer only, and
 # if all of it fits then, to the footer and the line above the dialog.
 _ROWS_LEFT = 5
@@ -26,6 +29,7 @@ _FOOTER_ROWS = 2
 # Two borders, and what separates the body from the control, or says how much more of it there is.
 _ROWS_AROUND = 3
 _MIN_BODY_ROWS = 3
+AnswerT = TypeVar("AnswerT")
 
 
 class DialogFrame:
@@ -239,3 +243,64 @@ def _whole_parts(hint: str, width: int) -> str:
 def _filled(line: str, width: int) -> str:
     line = fit(line, width)
     return line + " " * (width - cells(plain(line)))
+
+
+class Keys(Protocol):
+    """Decides which keys are for a question."""
+
+    @property
+    def hint(self) -> str:
+        """What to say about the keys now; empty if nothing."""
+        ...
+
+    def take(self, key: Input) -> bool:
+        """Hand a key over to the question, or return False."""
+        ...
+
+
+class QuestionDialog(DialogFrame, ABC, Generic[AnswerT]):
+    """Asks once; the answer is given once. What takes the answer is there from `offer` on.
+
+    Args:
+        context: colours, keys and the size of the screen.
+        body: gives the lines to read at a width.
+        token: the colour of the border.
+
+    Attributes:
+        keys: decides which keys are for the question; None if all are.
+    """
+
+    def __init__(
+        self, context: Context, title: str, body: Body, on_answer: Callable[[AnswerT], None], token: str = "warning"
+    ) -> None:
+        super().__init__(context, title, body, Text(context), token=token)
+        self._on_answer: Callable[[AnswerT], None] | None = on_answer
+        self.takes_keys = False
+        self.keys: Keys | None = None
+
+    def offer(self) -> None:
+        """Let it be answered."""
+        self.takes_keys = True
+        self.exchange(self._answering(), self._keys)
+
+    def take(self, key: Input) -> bool:
+        """Take a key if it is for the question."""
+        if self.takes_keys and self.keys is not None:
+            return self.keys.take(key)
+        return super().take(key)
+
+    def render(self, width: int) -> list[str]:
+        """The dialog, with what is to be known about the keys."""
+        self.note(self.keys.hint if self.takes_keys and self.keys is not None else "")
+        return super().render(width)
+
+    _keys = ""  # what the keys do, where the control does not show it
+
+    @abstractmethod
+    def _answering(self) -> Component:
+        """What takes the answer."""
+
+    def _answer(self, answer: AnswerT) -> None:
+        give, self._on_answer = self._on_answer, None
+        if give is not None:
+            give(answer)

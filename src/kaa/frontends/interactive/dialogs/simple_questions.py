@@ -5,8 +5,8 @@ from itertools import zip_longest
 
 from kaa.ext.questions import Choice, Chosen, Confirmation, Confirmed, Dismissed, Editing, Entered, TextInput
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
+from kaa.frontends.interactive.dialogs.frame import QuestionDialog
 from kaa.frontends.interactive.dialogs.paragraph import details_of
-from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.selectors.lists import words_first
 from kaa.tui.component import Component

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from kaa.ext.choices import TrustAnswer
 from kaa.ext.questions import Dismissed, Trust, TrustDecision
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
+from kaa.frontends.interactive.dialogs.frame import QuestionDialog
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
-from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.tui.components.code import Code
 from kaa.tui.components.diff import DiffView
 from kaa.tui.context import Context

@@ -7,8 +7,7 @@ from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.transcript.notices import NoticeKind
 from kaa.session.transcript import Transcript
 from kaa.shell.navigating import Restore
-from kaa.workspace.checkpoints.many_files import by_reason, named
-from kaa.workspace.checkpoints.plans import FileConflict, RestoreResult
+from kaa.workspace.checkpoints.plans import FileConflict, RestoreResult, by_reason, named
 
 
 class NavigationResult(NamedTuple):

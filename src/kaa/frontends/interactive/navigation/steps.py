@@ -21,8 +21,7 @@ from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line, squeezed
 from kaa.tui.style import Span, paint_spans
 from kaa.tui.width import cells, fit
-from kaa.workspace.checkpoints.many_files import by_reason, named
-from kaa.workspace.checkpoints.plans import FileStep, RestorePlan
+from kaa.workspace.checkpoints.plans import FileStep, RestorePlan, by_reason, named
 
 _LOOKING = "Comparing files with what they were"
 _QUIET_SECONDS = 0.3  # a spinner that comes and goes at once only distracts

@@ -12,7 +12,7 @@ from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.options import ForkSession
 
 if TYPE_CHECKING:
-    from kaa.frontends.interactive.sessions.spoken_search import SpokenSearch
+    from kaa.frontends.interactive.sessions.picker import SpokenSearch
 
 _UNKEPT = "this session has no file, so it cannot be copied"
 
@@ -70,7 +70,7 @@ class SessionSelectors:
 
     def _search(self) -> "SpokenSearch":
         from kaa.frontends.interactive.sessions.opening import SessionOpening  # lazy, as above
-        from kaa.frontends.interactive.sessions.spoken_search import SpokenSearch
+        from kaa.frontends.interactive.sessions.picker import SpokenSearch
 
         opening = SessionOpening(self._ui, self._conversations, self._navigator.tree)
         return SpokenSearch(self._ui, opening)
