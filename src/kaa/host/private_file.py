@@ -8,11 +8,17 @@ import fcntl
 import glob
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
 
 from kaa.host import regular_files
+
+_Records = TypeVar("_Records")
 
 _PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
@@ -149,3 +155,46 @@ class PrivateFile:
 
     def _not_written(self, error: OSError) -> PrivateFileError:
         return PrivateFileError(f"{self._path} cannot be written {unwritable(error, self._path.parent)}")
+
+
+class RecordsFile(ABC, Generic[_Records]):
+    """Records in a private file, as JSON, which need not exist. A subclass says what they are, and names its errors."""
+
+    _error: type[Exception]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = PrivateFile(path)
+
+    def read(self) -> _Records:
+        """Return all records.
+
+        Raises:
+            Exception: that of the subclass; they cannot be read.
+        """
+        try:
+            return self._parsed(self._file.read())
+        except PrivateFileError as error:
+            raise self._error(str(error)) from error
+
+    @contextmanager
+    def rewriting(self) -> Iterator[_Records]:
+        """Give the records to be changed. They are written when the block ends; meanwhile no other process does that.
+
+        Raises:
+            Exception: that of the subclass; they cannot be read or written.
+        """
+        try:
+            with self._file.rewriting() as content:
+                records = self._parsed(content)
+                yield records
+                self._file.replace(msgspec.json.format(msgspec.json.encode(self._kept(records)), indent=2) + b"\n")
+        except PrivateFileError as error:
+            raise self._error(str(error)) from error
+
+    @abstractmethod
+    def _parsed(self, content: bytes | None) -> _Records: ...
+
+    def _kept(self, records: _Records) -> object:
+        """What is written of them."""
+        return records

@@ -4,47 +4,20 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 
 from kaa.host import regular_files
-from kaa.host.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import PrivateFileError, RecordsFile
 from kaa.llm.former_names import by_current_name
 
 Entries = dict[str, msgspec.Raw]
 
 
-class AuthFile:
-    """The file with the user's keys and logins.
+class AuthFile(RecordsFile[Entries]):
+    """The file with the user's keys and logins."""
 
-    Args:
-        path: the file; it need not exist.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = PrivateFile(path)
-
-    def read(self) -> Entries:
-        """The entries as they are on disk now.
-
-        Raises:
-            PrivateFileError: the file cannot be read or relied on, or is not what it should be.
-        """
-        return self._parse(self._file.read())
-
-    @contextmanager
-    def rewriting(self) -> Iterator[Entries]:
-        """The entries as they are on disk now; what the block leaves in them replaces the file.
-
-        Raises:
-            PrivateFileError: the file cannot be read or written.
-        """
-        with self._file.rewriting() as content:  # another kaa may be writing its own entry
-            entries = self._parse(content)
-            yield entries
-            self._file.replace(msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n")
+    _error = PrivateFileError
 
     def check_writable(self) -> None:
         """Write the file as it is.
@@ -76,7 +49,7 @@ class AuthFile:
         finally:
             os.close(descriptor)
 
-    def _parse(self, content: bytes | None) -> Entries:
+    def _parsed(self, content: bytes | None) -> Entries:
         try:
             return by_current_name(msgspec.json.decode(content or b"{}", type=Entries))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

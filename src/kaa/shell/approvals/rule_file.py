@@ -4,13 +4,12 @@
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.host.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import RecordsFile
 from kaa.shell.approvals.rules import Rule, RuleError, parse_rule
 from kaa.shell.settings import SettingsError
 
@@ -48,16 +47,10 @@ def parse_rules(allow: Sequence[str], deny: Sequence[str], place: str) -> Approv
         raise ApprovalsError(f"{place}: {error}") from error
 
 
-class RuleFile:
-    """The file.
+class RuleFile(RecordsFile[_Content]):
+    """The file."""
 
-    Args:
-        path: it need not exist.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = PrivateFile(path)
+    _error = ApprovalsError
 
     def load(self) -> ApprovalRules:
         """The rules in it.
@@ -65,10 +58,7 @@ class RuleFile:
         Raises:
             ApprovalsError: it cannot be read or relied on, or holds what is no rule.
         """
-        try:
-            return self._rules(self._parse(self._file.read()))
-        except PrivateFileError as error:
-            raise ApprovalsError(str(error)) from error
+        return self._rules(self.read())
 
     def allow(self, rules: Sequence[Rule]) -> ApprovalRules:
         """Keep further allow rules. Returns all that are kept, with those that another kaa has added meanwhile.
@@ -76,32 +66,26 @@ class RuleFile:
         Raises:
             ApprovalsError: as `load`, or it cannot be written.
         """
-        try:
-            with self._file.rewriting() as present:
-                content = self._parse(present)
-                kept = self._rules(content)
-                known = [rule.text for rule in kept.allow]
-                added = list(dict.fromkeys(rule.text for rule in rules if rule.text not in known))
-                content["allow"] = [*known, *added]
-                self._file.replace(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
-        except PrivateFileError as error:
-            raise ApprovalsError(str(error)) from error
+        with self.rewriting() as content:
+            known = [rule.text for rule in self._rules(content).allow]
+            added = list(dict.fromkeys(rule.text for rule in rules if rule.text not in known))
+            content["allow"] = [*known, *added]
         return self._rules(content)
 
-    def _parse(self, content: bytes | None) -> _Content:
+    def _parsed(self, content: bytes | None) -> _Content:
         if content is None or not content.strip():
             return {}
         try:
             return msgspec.json.decode(content, type=_Content)
         except msgspec.DecodeError as error:
-            raise ApprovalsError(f"{self._path} is not a JSON object: {error}. Correct or remove it") from error
+            raise ApprovalsError(f"{self.path} is not a JSON object: {error}. Correct or remove it") from error
 
     def _rules(self, content: _Content) -> ApprovalRules:
         try:
             lists = msgspec.convert(content, _Lists)
         except msgspec.ValidationError as error:
-            raise ApprovalsError(f"{self._path}: {error}. Expected lists of rules, each a text") from error
-        return parse_rules(lists.allow, lists.deny, str(self._path))
+            raise ApprovalsError(f"{self.path}: {error}. Expected lists of rules, each a text") from error
+        return parse_rules(lists.allow, lists.deny, str(self.path))
 
 
 class _Lists(msgspec.Struct, frozen=True):

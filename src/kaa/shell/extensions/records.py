@@ -1,23 +1,17 @@
 """What kaa knows about extensions besides their files: `extensions.json` in kaa's home."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from kaa.ext.permissions import Permissions
 from kaa.ext.places import ExtensionId, Kind, check_key
-from kaa.host.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import RecordsFile
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.home import Home
 
 Origin: TypeAlias = Literal["path", "link", "git", "index"]
 """A copy of a path, a link to it, a commit, or wheels of a package index."""
-
-_Records = TypeVar("_Records")
 
 
 class ExtensionRecordsError(InstallationError):
@@ -70,49 +64,6 @@ class _File(msgspec.Struct, frozen=True):
     extensions: dict[str, ExtensionRecord] = {}
 
 
-class RecordsFile(ABC, Generic[_Records]):
-    """Records in a private file, as JSON. A subclass says what they are, and what its errors are called."""
-
-    _error: type[Exception]
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = PrivateFile(path)
-
-    def read(self) -> _Records:
-        """Return all records.
-
-        Raises:
-            Exception: that of the subclass; they cannot be read.
-        """
-        try:
-            return self._parsed(self._file.read())
-        except PrivateFileError as error:
-            raise self._error(str(error)) from error
-
-    @contextmanager
-    def rewriting(self) -> Iterator[_Records]:
-        """Give the records to be changed. They are written when the block ends; meanwhile no other process does that.
-
-        Raises:
-            Exception: that of the subclass; they cannot be read or written.
-        """
-        try:
-            with self._file.rewriting() as content:
-                records = self._parsed(content)
-                yield records
-                self._file.replace(msgspec.json.format(msgspec.json.encode(self._kept(records)), indent=2) + b"\n")
-        except PrivateFileError as error:
-            raise self._error(str(error)) from error
-
-    @abstractmethod
-    def _parsed(self, content: bytes | None) -> _Records: ...
-
-    def _kept(self, records: _Records) -> object:
-        """What is written of them."""
-        return records
-
-
 class ExtensionRecords(RecordsFile[dict[str, ExtensionRecord]]):
     """The records of the user's extensions, by the key of the extension."""
 
@@ -138,7 +89,7 @@ class ExtensionRecords(RecordsFile[dict[str, ExtensionRecord]]):
                 check_key(key)
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
             raise ExtensionRecordsError(
-                f"{self._path}: {error}. Correct it, or remove it and install the extensions again"
+                f"{self.path}: {error}. Correct it, or remove it and install the extensions again"
             ) from error
         return records
 

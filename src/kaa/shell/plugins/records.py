@@ -7,8 +7,8 @@ import msgspec
 from kaa.components.plugins.manifest import Plugin
 from kaa.components.plugins.variables import PluginFolders
 from kaa.core.messages import Json
+from kaa.host.private_file import RecordsFile
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.records import RecordsFile
 from kaa.shell.home import Home
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -88,6 +88,6 @@ class PluginRecords(RecordsFile[Records]):
                     raise ValueError(f"the record of {name!r} is of another plugin or folder")
         except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
             raise InstallationError(
-                f"{self._path}: {error}. Correct it, or remove it and install the plugins again"
+                f"{self.path}: {error}. Correct it, or remove it and install the plugins again"
             ) from error
         return records

@@ -7,12 +7,11 @@ such as those of a repository in one of its packages.
 import posixpath
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from kaa.host.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import RecordsFile
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, TrustError
 from kaa.shell.trust.difference import Difference, KnownFile, difference, known, same
@@ -61,12 +60,13 @@ class _Record(msgspec.Struct, frozen=True):
     since: str = ""
 
 
-class TrustStore:
+class TrustStore(RecordsFile[dict[str, _Record]]):
     """What the user decided."""
 
+    _error = TrustError
+
     def __init__(self, home: Home) -> None:
-        self._path = home.trust
-        self._file = PrivateFile(self._path)
+        super().__init__(home.trust)
 
     def state(self, configuration: ProjectConfiguration) -> TrustState:
         """What was decided about a project, and whether it still holds.
@@ -74,7 +74,7 @@ class TrustStore:
         Raises:
             TrustError: the decisions cannot be read.
         """
-        records = self._read()
+        records = self.read()
         record = records.get(_key(configuration))
         if record is not None and record.decision == "declined":
             return DeclinedTrust()
@@ -95,7 +95,7 @@ class TrustStore:
         Raises:
             TrustError: the decisions cannot be read.
         """
-        records = self._read()
+        records = self.read()
         record = records.get(_key(configuration)) or _trusted_above(records, configuration)
         kept = {} if record is None else record.files
         paths = frozenset(file.path for file in configuration.trustable if file.path in kept)
@@ -111,7 +111,7 @@ class TrustStore:
             root: the project's canonical directory.
         """
         try:
-            records = self._read()
+            records = self.read()
         except TrustError:
             return []
         record = records.get(_text(root))
@@ -128,7 +128,7 @@ class TrustStore:
         Raises:
             TrustError: the decisions cannot be read.
         """
-        records = self._read()
+        records = self.read()
         record = records.get(_key(configuration)) or _trusted_above(records, configuration)
         return "" if record is None else record.since
 
@@ -141,7 +141,7 @@ class TrustStore:
         if configuration.problem is not None:
             raise TrustError(f"{configuration.root} cannot be trusted: {configuration.problem}")
         record = _Record("trusted", configuration.digest, dict(_kept(configuration)), _now())
-        with self._rewriting() as records:
+        with self.rewriting() as records:
             records[_key(configuration)] = record
 
     def decline(self, configuration: ProjectConfiguration) -> None:
@@ -150,7 +150,7 @@ class TrustStore:
         Raises:
             TrustError: the decision cannot be kept.
         """
-        with self._rewriting() as records:
+        with self.rewriting() as records:
             records[_key(configuration)] = _Record("declined", since=_now())
 
     def forget(self, configuration: ProjectConfiguration) -> None:
@@ -159,7 +159,7 @@ class TrustStore:
         Raises:
             TrustError: that cannot be kept.
         """
-        with self._rewriting() as records:
+        with self.rewriting() as records:
             records.pop(_key(configuration), None)
             if (above := _trusted_above(records, configuration)) is not None and above.files:
                 records[_key(configuration)] = _Record("trusted", since=_now())  # of nothing: all of it is asked about
@@ -170,35 +170,19 @@ class TrustStore:
         Raises:
             TrustError: that cannot be kept.
         """
-        known = self._read()
+        known = self.read()
         record = known.get(_text(root))
         if record is None and (files := _files_above(known, _text(root))):
             record = _Record("trusted", since=_now(), files=files)
         if record is not None:
-            with self._rewriting() as records:
+            with self.rewriting() as records:
                 records[_text(other)] = record
 
-    def _read(self) -> dict[str, _Record]:
-        try:
-            return self._parse(self._file.read())
-        except PrivateFileError as error:
-            raise TrustError(str(error)) from error
-
-    def _parse(self, content: bytes | None) -> dict[str, _Record]:
+    def _parsed(self, content: bytes | None) -> dict[str, _Record]:
         try:
             return msgspec.json.decode(content or b"{}", type=dict[str, _Record])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise TrustError(f"{self._path}: {error}. Correct it, or remove it to be asked again") from error
-
-    @contextmanager
-    def _rewriting(self) -> Iterator[dict[str, _Record]]:
-        try:
-            with self._file.rewriting() as content:
-                records = self._parse(content)
-                yield records
-                self._file.replace(msgspec.json.format(msgspec.json.encode(records), indent=2) + b"\n")
-        except PrivateFileError as error:
-            raise TrustError(str(error)) from error
+            raise TrustError(f"{self.path}: {error}. Correct it, or remove it to be asked again") from error
 
 
 def _now() -> str:
