@@ -393,9 +393,9 @@ def _run_command(arguments: Sequence[str]) -> int | None:
 
             return login_command.login(arguments[1:]) if word == "login" else login_command.logout(arguments[1:])
         case ["auth"]:
-            from kaa.frontends import auth_command
+            from kaa.frontends import login_command
 
-            return auth_command.main(arguments[1:])
+            return login_command.auth(arguments[1:])
         case ["plan"] if _is_about_plans(arguments):
             from kaa.frontends import plan_command
 

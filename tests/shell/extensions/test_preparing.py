@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.shell.extensions.preparing import preparation_folder
+from kaa.shell.extensions.staging import preparation_folder
 
 
 def aged(folder: Path, seconds: float) -> Path:

@@ -42,7 +42,6 @@ def facts(extension: InstalledExtension) -> dict[str, Json]:
 
 
 def list_lines(extensions: Sequence[InstalledExtension]) -> list[str]:
-    """A table."""
     rows = [("name", "state", "kind", "version", "pinned", "source")]
     for one in extensions:
         installation = one.record.installation
@@ -54,7 +53,6 @@ def list_lines(extensions: Sequence[InstalledExtension]) -> list[str]:
 
 
 def preview_lines(prepared: PreparedExtension) -> list[str]:
-    """What will be installed."""
     candidate, installation = prepared.candidate, prepared.installation
     version = f" {candidate.version}" if candidate.version else ""
     pin = f", {_pin(installation)}" if _pin(installation) else ""

@@ -1,21 +1,29 @@
-"""`kaa ext install` and `kaa ext update`: show what will be installed, or changes, ask once, install."""
+"""`kaa ext install` and `kaa ext update`: show what will be installed, or changes, ask once, install.
+
+Metadata of wheels is not shown as a change: nothing executes it.
+"""
 
 import argparse
 import os
+import re
 import sys
+from pathlib import Path
 
 from kaa.ext.permissions import Permissions
 from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import change_lines, preview_lines, printable
-from kaa.shell.extensions.changes import changes
+from kaa.host.regular_files import read_regular
+from kaa.shell.extensions.digest import files_in
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtension, InstalledExtensions
 from kaa.shell.extensions.installer import Installer, PreparedExtension
 from kaa.shell.extensions.records import Installation
 from kaa.shell.extensions.sources import IndexSource, Source, parse_source, recorded_source
 from kaa.shell.home import Home
+from kaa.shell.trust.configuration import ConfigurationFile
+from kaa.shell.trust.difference import Difference, difference, known
 from kaa.tui.sanitize import sanitize
 
 _EPILOG = """\
@@ -27,6 +35,9 @@ sources:
 
 Installing executes nothing of the extension. kaa loads it at its next start.
 """
+# PyPA specification "Recording installed projects".
+_METADATA = re.compile(r"\.library/[^/]+\.dist-info/(INSTALLER|METADATA|RECORD|REQUESTED|WHEEL|top_level\.txt)")
+_MAX_SHOWN_BYTES = 1024 * 1024  # what `difference` shows of a file at most
 
 
 def add_update_arguments(parser: argparse.ArgumentParser) -> None:
@@ -138,3 +149,32 @@ def show(prepared: PreparedExtension, *, with_diff: bool) -> None:
             raise InstallationError(f"{error.filename} cannot be read ({error.strerror})") from error
         lines += change_lines(prepared, difference, with_diff=with_diff)
     deliver(sys.stdout, printable(lines))
+
+
+def changes(before: Path, after: Path) -> Difference:
+    """How the files of two versions differ.
+
+    Raises:
+        OSError: one of them cannot be read.
+    """
+    old = {file.path: known(file) for file in _files(before)}
+    return difference(old, _files(after))
+
+
+def _files(top: Path) -> tuple[ConfigurationFile, ...]:
+    return tuple(_file(top, name) for name in files_in(top) if not _METADATA.fullmatch(name))
+
+
+def _file(top: Path, name: str) -> ConfigurationFile:
+    path = top / name
+    if path.is_symlink() and name != ".":
+        return ConfigurationFile(name, "link", os.fsencode(os.readlink(path)))
+    status = path.stat()
+    if status.st_size > _MAX_SHOWN_BYTES:
+        import hashlib  # lazy, as in `digest`
+
+        with path.open("rb") as content:  # no text: that it is too long is said
+            data = bytes(64) + hashlib.file_digest(content, "sha256").digest()
+    else:
+        data = read_regular(path)
+    return ConfigurationFile(name, "file", data, bool(status.st_mode & 0o100))

@@ -22,7 +22,7 @@ from kaa.frontends.plugins.report import facts, list_lines, part_lines, report_l
 from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.home import Home
-from kaa.shell.plugins.dependencies import dependants, unmet
+from kaa.shell.plugins.records import dependants, unmet
 from kaa.shell.plugins.resolution import ResolvedPlugin, prepared_with_dependencies
 from kaa.shell.plugins.store import PluginStore
 from kaa.tui.sanitize import one_line

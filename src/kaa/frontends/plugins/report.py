@@ -107,7 +107,6 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
 
 
 def list_lines(plugins: Sequence[InstalledPlugin]) -> list[str]:
-    """A table."""
     rows = [("name", "state", "version", "pin", "has", "source")]
     for one in plugins:
         state = "enabled" if one.enabled else "disabled"

@@ -41,8 +41,6 @@ _STATES: dict[str | None, ExtensionState] = {
 
 
 class ExtensionControl:
-    """The extensions of one conversation."""
-
     def __init__(
         self,
         extensions: LoadedExtensions,

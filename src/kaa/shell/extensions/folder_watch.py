@@ -67,7 +67,6 @@ class FolderWatch:
             self._plan_report()
 
     def close(self) -> None:
-        """Watch nothing any more."""
         if self._quiet is not None:
             self._quiet.cancel()
         if self._inotify is not None:

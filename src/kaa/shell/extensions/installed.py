@@ -33,8 +33,6 @@ class InstalledExtension(msgspec.Struct, frozen=True):
 
 
 class InstalledExtensions:
-    """The extensions of a home."""
-
     def __init__(self, home: Home) -> None:
         self._folder = home.extensions
         self._data = home.extension_data

@@ -15,7 +15,6 @@ from kaa.ext.places import ONE_ENTRY, ExtensionId, Kind, check_name, fitted, kin
 from kaa.host.exchange import exchange
 from kaa.shell.extensions.digest import files_in, tree_digest
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
-from kaa.shell.extensions.preparing import preparation_folder
 from kaa.shell.extensions.records import (
     ExtensionRecord,
     ExtensionRecords,
@@ -23,7 +22,7 @@ from kaa.shell.extensions.records import (
     Origin,
 )
 from kaa.shell.extensions.sources import GitSource, IndexSource, PathSource, Source, recorded_source
-from kaa.shell.extensions.staging import HIDDEN, StagedTree, copy_file, copy_folder
+from kaa.shell.extensions.staging import HIDDEN, StagedTree, copy_file, copy_folder, preparation_folder
 from kaa.shell.home import Home
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)

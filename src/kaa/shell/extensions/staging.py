@@ -1,17 +1,24 @@
-"""Writes the files of an extension or plugin of somebody else: names stay inside the folder, and sizes are limited."""
+"""Writes the files of an extension or plugin of somebody else: names stay inside the folder, and sizes are limited.
+
+The folders in which installations are prepared are locked: the next one removes what a killed one left behind.
+"""
 
 import errno
+import fcntl
 import os
 import posixpath
 import shutil
 import stat
 import subprocess
+import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from kaa.host.process import files_limited_to
-from kaa.host.regular_files import regular
+from kaa.host.regular_files import lock, regular
 from kaa.shell.extensions.errors import InstallationError
 
 # Of folders in which an installation is prepared or a removal ends; `discover` passes over hidden names.
@@ -23,6 +30,8 @@ _MAX_NAME_BYTES = 1024
 _PIECE_BYTES = 256 * 1024
 # Python would execute a file of `__pycache__` instead of the source that people read.
 _LEFT_OUT = frozenset({".git", "__pycache__", ".DS_Store"})
+_FRESH_SECONDS: Final = 60  # a folder that has just been made may not be locked yet
+_ABANDONED_SECONDS: Final = 24 * 3600  # where there are no locks
 
 
 def run_fetching(
@@ -195,3 +204,50 @@ def _entries(source: Path, above: str = "") -> Iterator[tuple[str, str]]:
             yield from _entries(Path(entry.path), f"{name}/")
         else:
             yield name, entry.path
+
+
+@contextmanager
+def preparation_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A new folder, locked while it is used and removed at the end.
+
+    Args:
+        parent: the folder that it is in; it exists.
+        prefix: of its name, by which others of its kind are found.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    _remove_abandoned(parent, prefix)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _remove_abandoned(parent: Path, prefix: str) -> None:
+    for folder in parent.glob(f"{prefix}*"):
+        with suppress(OSError):  # another installation has just ended
+            if _is_abandoned(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    """Whether nobody uses a folder.
+
+    Raises:
+        OSError: it is gone, or no folder.
+    """
+    age = time.time() - folder.lstat().st_mtime
+    if age < _FRESH_SECONDS:
+        return False
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) or age > _ABANDONED_SECONDS
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)

@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.components.plugins.dependencies import Dependency, fits
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.plugins.dependencies import needing
+from kaa.shell.plugins.records import needing
 from kaa.shell.plugins.store import PluginStore, PreparedPlugin
 
 _MOST = 50  # plugins that are got for one

@@ -33,8 +33,8 @@ from kaa.host.exchange import exchange
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError, UnknownNameError
 from kaa.shell.extensions.git import FetchedRepository
-from kaa.shell.extensions.preparing import preparation_folder
 from kaa.shell.extensions.sources import GitSource
+from kaa.shell.extensions.staging import preparation_folder
 from kaa.shell.home import Home
 from kaa.shell.plugins.fetching import NPM, Fetched, Fetcher, npm_source, repository_of, source_in
 from kaa.shell.plugins.records import InstalledPlugin, KnownMarketplace, PluginRecords, Records

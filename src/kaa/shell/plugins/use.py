@@ -21,9 +21,8 @@ from kaa.shell.components import Agent, FoundFile, Kind, Place
 from kaa.shell.components.finding import MAX_FILE_BYTES
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.dialects import Dialect
-from kaa.shell.plugins.dependencies import unmet
 from kaa.shell.plugins.own_programs import starts_own_programs
-from kaa.shell.plugins.records import PluginRecords
+from kaa.shell.plugins.records import PluginRecords, unmet
 
 _AGENTS: Final[Mapping[PluginDialect, Agent]] = {
     "claude": "claude",
