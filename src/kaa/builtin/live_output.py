@@ -30,7 +30,6 @@ class StreamedOutput:
         self._timer: asyncio.TimerHandle | None = None
 
     def feed(self, data: bytes) -> None:
-        """Take more output."""
         self._pending += data
         self._drop_excess()
         if self._timer is not None:

@@ -43,9 +43,7 @@ _LISTING_SECONDS = 1.0
 class Output(Protocol):
     """A way to write a run down."""
 
-    def event(self, event: Event) -> None:
-        """Write one event."""
-        ...
+    def event(self, event: Event) -> None: ...
 
     def begin(self, conversation: Conversation) -> None:
         """Write what identifies the session, and from now on what happens in it."""
@@ -55,9 +53,7 @@ class Output(Protocol):
         """Write what a slash command answered."""
         ...
 
-    def notice(self, notice: HostNotice) -> None:
-        """Write a notice."""
-        ...
+    def notice(self, notice: HostNotice) -> None: ...
 
     @property
     def shows(self) -> "Collection[DisplayKind]":

@@ -102,7 +102,6 @@ class TextOutput:
         self._end_line()
 
     def progress(self, line: str) -> None:
-        """Show a line of progress."""
         self._end_line()
         deliver(self._err, "\n" * self._err_line_open + _sanitized(line) + "\n")
         self._err_line_open = False

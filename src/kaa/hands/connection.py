@@ -33,7 +33,6 @@ class WireConnection:
         self.descriptors: list[int] = []
 
     def fileno(self) -> int:
-        """For poll."""
         return self._socket.fileno()
 
     def pending(self) -> wire.Frame | None:
@@ -71,7 +70,6 @@ class WireConnection:
                 self._socket.sendall(rest)
 
     def close(self) -> None:
-        """Close the socket."""
         self._socket.close()
 
 

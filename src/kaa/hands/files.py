@@ -21,7 +21,6 @@ class FileReply(NamedTuple):
 
 
 def serve(connection: WireConnection, settings: HandsSettings) -> None:
-    """Answer requests in order."""
     files = Files(settings)
     while (frame := connection.receive()) is not None:
         reply = files.answer(frame)

@@ -84,7 +84,6 @@ class Inotify:
             raise _last_error()
 
     def fileno(self) -> int:
-        """For poll."""
         return self._descriptor
 
     def watch_names(self, directory: int) -> int:

@@ -22,15 +22,12 @@ class LazyPattern(Generic[AnyStr]):
         return re.compile(self._source, self._flags)
 
     def fullmatch(self, text: AnyStr) -> re.Match[AnyStr] | None:
-        """As `re.Pattern.fullmatch`."""
         return self._compiled.fullmatch(text)
 
     def match(self, text: AnyStr) -> re.Match[AnyStr] | None:
-        """As `re.Pattern.match`."""
         return self._compiled.match(text)
 
     def search(self, text: AnyStr) -> re.Match[AnyStr] | None:
-        """As `re.Pattern.search`."""
         return self._compiled.search(text)
 
     def findall(self, text: AnyStr) -> list[AnyStr]:
@@ -42,5 +39,4 @@ class LazyPattern(Generic[AnyStr]):
         return list(self._compiled.split(text))
 
     def sub(self, replacement: Callable[[re.Match[AnyStr]], AnyStr], text: AnyStr) -> AnyStr:
-        """As `re.Pattern.sub`."""
         return self._compiled.sub(replacement, text)

@@ -72,7 +72,6 @@ class ChildSignals:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
 
     def fileno(self) -> int:
-        """For poll."""
         return self._read
 
     def clear(self) -> None:

@@ -26,8 +26,6 @@ class Slice(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What is at a path."""
-
     path: str
     real_path: str
     kind: str

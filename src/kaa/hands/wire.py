@@ -33,8 +33,6 @@ class WireError(Exception):
 
 
 class Frame(NamedTuple):
-    """One message."""
-
     header: Header
     body: bytes
 

@@ -18,7 +18,6 @@ class PrintLog(io.TextIOBase):
         self._rest = ""
 
     def writable(self) -> bool:
-        """It can be written."""
         return True
 
     def write(self, text: str) -> int:

@@ -53,7 +53,6 @@ class Diagnostic(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What is wrong."""
         return self.message if isinstance(self.message, str) else self.message.value
 
 

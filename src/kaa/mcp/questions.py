@@ -83,7 +83,6 @@ class ServerQuestions:
         return self._samples
 
     async def elicit(self, asked: Elicitation) -> ElicitAnswer:
-        """Ask the person."""
         return ElicitAnswer("cancel")
 
     async def sample(self, asked: SamplingRequest) -> SamplingAnswer:

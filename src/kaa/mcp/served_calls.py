@@ -113,7 +113,6 @@ def tool_json(tool: ToolInfo) -> dict[str, Json]:
 
 
 def result_json(result: CallResult) -> dict[str, Json]:
-    """What a call answers."""
     answer: dict[str, Json] = {"content": [_part(part) for part in result.parts], "isError": result.failed}
     return answer if result.structured is None else answer | {"structuredContent": result.structured}
 

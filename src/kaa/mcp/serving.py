@@ -31,8 +31,6 @@ _MOST_SUSPENDED = 16
 
 
 class Service(Protocol):
-    """What is served."""
-
     def tools(self) -> tuple[ToolInfo, ...]:
         """The tools that can be called."""
         ...
@@ -82,7 +80,6 @@ class McpServer:
         self._send(ErrorResponse(None, codes.PARSE_ERROR, problem))
 
     async def close(self) -> None:
-        """Stop everything."""
         tasks = [*self._open.values(), *(call.task for call in self._suspended.values())]
         for task in tasks:
             task.cancel()
@@ -186,7 +183,6 @@ class McpServer:
         return {"resultType": "input_required", "inputRequests": {"question": question}, "requestState": state}
 
     async def _elicit(self, asked: FormRequest) -> ElicitAnswer:
-        """Ask a legacy client."""
         id_ = f"kaa-{next(self._numbers)}"
         future: asyncio.Future[ElicitAnswer] = asyncio.get_running_loop().create_future()
         self._asked[id_] = future

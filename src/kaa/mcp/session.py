@@ -184,7 +184,6 @@ class Session:
         self._connection.agreed(protocol)
 
     async def close(self) -> None:
-        """End the connection."""
         self._fail("kaa closed the connection", told=False)
         await self._connection.close()
 

@@ -31,8 +31,6 @@ def mismatch(value: Json, schema: dict[str, Json]) -> str:
 
 
 class _Check:
-    """One check of one value."""
-
     def __init__(self, root: dict[str, Json]) -> None:
         self._root = root
         self._steps = 0

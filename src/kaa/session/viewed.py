@@ -59,5 +59,4 @@ class ViewedStore:
         """There is nothing to flush."""
 
     async def close(self) -> None:
-        """Close the file."""
         await asyncio.to_thread(self._held.close)

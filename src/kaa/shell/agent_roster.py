@@ -37,8 +37,6 @@ _SUBJECTS = ("command", "path", "pattern", "url", "task", "name")
 
 
 class _Live:
-    """An agent at work."""
-
     def __init__(self, begun: AgentBegun, agent: Agent, ledger: Ledger) -> None:
         self.begun = begun
         self.agent = agent
@@ -48,7 +46,6 @@ class _Live:
         self.reason = "aborted"
 
     def observe(self, event: Event) -> None:
-        """Follow what it does."""
         match event:
             case ToolExecutionStart():
                 self.doing = call_line(event)

@@ -98,7 +98,6 @@ class CodeInPlace:
             self._tell(*found)
 
     def close(self) -> None:
-        """Watch nothing any more."""
         self._code = None
         if self._inotify is not None:
             self._loop.remove_reader(self._inotify.fileno())

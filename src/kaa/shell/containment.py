@@ -63,12 +63,10 @@ class Contained:
 
     @property
     def mode(self) -> Mode:
-        """What the user chose."""
         return self._workspace.sandbox.mode
 
     @property
     def root(self) -> str:
-        """The project."""
         return self._workspace.root
 
     @property
@@ -231,7 +229,6 @@ class Contained:
         self._workspace.sandbox.expect_checkpoints()
 
     async def status(self) -> SandboxStatus:
-        """What holds."""
         return await self._workspace.sandbox.status()
 
     def tell(self, tell: Callable[[str], None]) -> None:
@@ -309,7 +306,6 @@ class NoSandbox:
 
     @property
     def root(self) -> str:
-        """The project."""
         return self._workspace.root
 
     @property
@@ -326,19 +322,15 @@ class NoSandbox:
         return await self._workspace.stat(path)
 
     async def held_from(self, written: "Incoming") -> "HeldFiles | None":
-        """Nothing is held."""
         return None
 
     async def held_of(self, taken: "Taken") -> "HeldFiles | None":
-        """Nothing is held."""
         return None
 
     async def can_remove_worktree(self, path: str) -> bool:
-        """Nothing is held."""
         return True
 
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
-        """Nothing is checked out."""
         return frozenset()
 
     async def save_copy(self, path: str, content: bytes, mode: int) -> str:
@@ -347,7 +339,6 @@ class NoSandbox:
 
     @property
     def moved_files(self) -> "MovedFiles":
-        """The same workspace."""
         from kaa.workspace.moved_files import MovedFiles  # lazy: few commands make such files
 
         if not isinstance(self._workspace, MovedFiles):
@@ -358,12 +349,10 @@ class NoSandbox:
         """There is nothing to wait for."""
 
     def permits(self, escalation: "Escalation") -> bool:
-        """Nothing is held back."""
         return True
 
     @property
     def added(self) -> Sequence[str]:
-        """There are none."""
         return ()
 
     @property
@@ -372,21 +361,17 @@ class NoSandbox:
         return SandboxOptions(mode="full-access")
 
     def objection(self, escalation: "Escalation") -> str | None:
-        """Nothing is held back."""
         return None
 
     async def change(self, change: SandboxChange) -> None:
-        """Everything is allowed."""
         if change.mode == "read-only":
             raise PermissionError("this workspace has no sandbox: it cannot be read-only")
 
     def asking(self, asker: "HostAsker", hosts: Sequence[str]) -> Workspace | None:
-        """There is no network."""
         return None
 
     @property
     def tells_hosts_apart(self) -> bool:
-        """Nothing is held back."""
         return True
 
     def allow_network(self) -> None: ...
@@ -406,22 +391,18 @@ class NoSandbox:
     def watched(
         self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
     ) -> Workspace:
-        """The same workspace."""
         return self._workspace
 
     def exposed_program(self, name: str) -> str | None:
         return None
 
     def starts_module_here(self, name: str) -> str | None:
-        """There are no programs."""
         return None
 
     def exposed_setting(self) -> str | None:
-        """There are no programs."""
         return None
 
     def unattended(self, links: Links = "followed", start: Start = "project") -> Workspace:
-        """The same workspace."""
         return self._workspace
 
     def warm_up(self) -> None:
@@ -448,7 +429,6 @@ class NoSandbox:
 
     @property
     def reachable(self) -> str:
-        """There is no network."""
         return ""
 
     @property
@@ -458,7 +438,6 @@ class NoSandbox:
 
     @property
     def admitted(self) -> Sequence[str]:
-        """Nothing is held back."""
         return ()
 
     def set_network(self, text: str, *, named: bool = False) -> str:

@@ -211,7 +211,6 @@ class Conversation:
 
     @property
     def extensions(self) -> "ExtensionControl":
-        """The user's extensions."""
         return self._session.extensions()
 
     @property
@@ -233,7 +232,6 @@ class Conversation:
 
     @property
     def worktrees(self) -> "ConversationWorktrees":
-        """The worktrees of the project."""
         return self._session.worktrees()
 
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
@@ -242,7 +240,6 @@ class Conversation:
 
     @property
     def is_running(self) -> bool:
-        """Whether the agent works."""
         return self._agent.is_running
 
     async def status(self) -> "Status":
@@ -320,7 +317,6 @@ class Conversation:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
         return self._reloading.settings
 
     def adjust(self, settings: Settings) -> None:
@@ -347,7 +343,6 @@ class Conversation:
 
     @property
     def tools(self) -> tuple[RegisteredTool, ...]:
-        """The active tools."""
         return tuple(tool for tool in self._registry.tools if tool.name in self._agent.tool_names)
 
     async def call_tool(
@@ -689,7 +684,6 @@ class Conversation:
             self._user_commands().close()
 
     def _keep_up(self, event: Event) -> None:
-        """Know what tools outdate."""
         match event:
             case ToolExecutionEnd() if self._registry.risk_of(event.tool_name) != "read":
                 self._outdate_files()

@@ -103,7 +103,6 @@ class Gatekeeper:
 
     @property
     def chosen(self) -> ApprovalSettings:
-        """Rules of the settings."""
         return self._chosen
 
     @property

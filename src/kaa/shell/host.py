@@ -376,7 +376,6 @@ class Host:
         )
 
     def _tell(self, text: str) -> None:
-        """Tell of the process."""
         self._telling(None)(text)
 
     def _telling(self, conversation: str | None) -> Callable[[str], None]:

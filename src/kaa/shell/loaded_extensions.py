@@ -372,7 +372,6 @@ class LoadedExtensions:
         return bool(stopped)
 
     def close(self) -> None:
-        """Unload all."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None

@@ -43,7 +43,6 @@ class NoPorts:
     """Of a workspace that touches no machine."""
 
     async def report(self) -> "PortsReport":
-        """Nothing."""
         from kaa.workspace.network.ports import PortsReport  # lazy, as above
 
         return PortsReport((), (), ())
@@ -52,9 +51,7 @@ class NoPorts:
         raise CommandError(f"this workspace has no ports; {port} cannot be forwarded to {host_port or port}")
 
     async def admit(self, service: str) -> str:
-        """There are no commands."""
         raise CommandError(f"this workspace runs no commands that could reach {service}")
 
     async def close(self, name: str) -> bool:
-        """Nothing is open."""
         return False

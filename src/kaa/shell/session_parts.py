@@ -108,7 +108,6 @@ class AgentEvents:
         return lambda: self._subscribers.remove(subscriber)
 
     def emit(self, event: Event) -> None:
-        """Tell all subscribers."""
         for subscriber in tuple(self._subscribers):
             subscriber(event)
 

@@ -17,8 +17,6 @@ _NEXT_START: Final = "takes effect at the next start"
 
 
 class SessionValues:
-    """Those of one conversation."""
-
     def __init__(
         self, permissions: ConversationPermissions, gate: Gatekeeper, containment: Containment, root: str
     ) -> None:

@@ -302,7 +302,6 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
 
     @property
     def tuning(self) -> Tuning:
-        """How models are asked."""
         return Tuning(self.cache_retention, self.thinking_budgets, self.model_thinking_levels, self.images.block_images)
 
 

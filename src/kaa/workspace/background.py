@@ -68,7 +68,6 @@ class ProcessTable:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything runs."""
         return any(not process.task.done() for process in self._processes.values())
 
     def list(self) -> tuple[BackgroundProcess, ...]:
@@ -89,7 +88,6 @@ class ProcessTable:
         return process.info
 
     async def close(self) -> None:
-        """Stop all of them."""
         tasks = [process.task for process in self._processes.values() if not process.task.done()]
         for task in tasks:
             task.cancel()

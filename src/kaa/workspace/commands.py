@@ -201,7 +201,6 @@ class _RunningCommand:
         return self._reusable
 
     async def start(self, request: Mapping[str, object]) -> None:
-        """Have the slot start it."""
         if self._pipe is None:
             await self._slot.channel.send(
                 request, descriptors=() if self._streams is None else self._streams.descriptors
@@ -270,7 +269,6 @@ class _Pipe:
             left -= size
 
     def close(self) -> None:
-        """Stop reading."""
         if self._read_end is not None:
             asyncio.get_running_loop().remove_reader(self._read_end)
             os.close(self._read_end)

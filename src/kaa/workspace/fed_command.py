@@ -35,8 +35,6 @@ async def run_fed(command: CommandRequest, streams: FedStreams, attach: Attach) 
 
 
 class _Given:
-    """What a command reads."""
-
     def __init__(self, data: bytes) -> None:
         self._left = memoryview(data)
         self._descriptor = -1
@@ -49,7 +47,6 @@ class _Given:
         return theirs
 
     def close(self) -> None:
-        """Write no more."""
         if self._descriptor >= 0:
             asyncio.get_running_loop().remove_writer(self._descriptor)
             os.close(self._descriptor)
@@ -90,7 +87,6 @@ class _Kept:
         return bytes(self._kept)
 
     def close(self) -> None:
-        """Read no more."""
         if self._descriptor >= 0:
             asyncio.get_running_loop().remove_reader(self._descriptor)
             os.close(self._descriptor)

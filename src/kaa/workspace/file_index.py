@@ -87,7 +87,6 @@ class FileIndex:
         return tuple(sorted(found))
 
     async def close(self) -> None:
-        """Stop gathering."""
         if self._gathering is not None:
             self._gathering.cancel()
             await asyncio.wait([self._gathering])

@@ -57,7 +57,6 @@ class Granted(NamedTuple):
     reports: io.FileIO | None
 
     def close(self) -> None:
-        """Let go of it."""
         self.socket.close()
         if self.reports is not None:
             self.reports.close()
@@ -167,7 +166,6 @@ class ForkServerClient:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
         return self._process.pid
 
     def send(self, header: Mapping[str, object], descriptors: Sequence[int] = ()) -> None:

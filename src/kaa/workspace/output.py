@@ -69,7 +69,6 @@ class OutputCollector:
             self._on_output(chunk)
 
     def close(self) -> None:
-        """Finish the log."""
         if self._log is not None:
             os.close(self._log)
             self._log = None

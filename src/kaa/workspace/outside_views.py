@@ -50,7 +50,6 @@ class OutsideViews:
         return self._unattended[1]
 
     async def close(self) -> None:
-        """Stop what runs there."""
         for view in (*self._former, *([self._unattended[1]] if self._unattended else ())):
             await view.close_view()
         if self._unconfined is not None:

@@ -101,7 +101,6 @@ class Parser:
         return await (begun or self._parsed(language, before, after))
 
     def close(self) -> None:
-        """End all work."""
         for task in self._begun.values():
             task.cancel()
         self._requests.close()

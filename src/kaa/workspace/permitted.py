@@ -147,11 +147,9 @@ class PermittedWorkspace:
         raise self._beyond("Listing", self.root)
 
     async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
-        """Commands are not permitted."""
         raise self._beyond("Running", command.argv[0])
 
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
-        """Commands are not permitted."""
         raise self._beyond("Running", command.argv[0])
 
     @property

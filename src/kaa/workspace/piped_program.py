@@ -100,7 +100,6 @@ class _Errors:
         return self._kept.decode(errors="replace").strip()
 
     def close(self) -> None:
-        """Stop reading."""
         if self._read_end >= 0:
             asyncio.get_running_loop().remove_reader(self._read_end)
             os.close(self._read_end)

@@ -141,7 +141,6 @@ class FileCollector:
             self._paths.append(path)
 
     def result(self, *, timed_out: bool) -> FindResult:
-        """What was found, sorted."""
         return FindResult(tuple(sorted(self._paths, key=path_order)), limit_reached=self.full, timed_out=timed_out)
 
 

@@ -54,8 +54,6 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Slots(Protocol):
-    """Gives out slots."""
-
     def expect(self, kind: SlotKind) -> None:
         """A slot of this kind will be taken soon: have it made, without waiting for it."""
         ...

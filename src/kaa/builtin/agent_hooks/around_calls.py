@@ -180,7 +180,6 @@ class CallHooks:
         return ReplaceArguments(changed, source="" if changed == arguments else "a hook")
 
     async def after(self, call: ToolCall, result: ToolResult, context: ConversationContext) -> ToolResult | None:
-        """Show the hooks a result."""
         if is_within_hook():
             return None
         state = context.state(HookState, HookState)

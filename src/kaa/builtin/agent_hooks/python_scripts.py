@@ -106,7 +106,6 @@ class _Program:
         self._constants = {name: value for name, value in _assignments(tree) if stored[name] == 1}
 
     def is_harmless(self) -> bool:
-        """Judge it whole."""
         return all(map(self._is_harmless, ast.walk(self._tree)))
 
     def _is_harmless(self, node: ast.AST) -> bool:

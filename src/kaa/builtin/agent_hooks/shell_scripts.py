@@ -102,7 +102,6 @@ class _Script:
         return found
 
     def is_harmless(self) -> bool:
-        """Judge it whole."""
         nodes = self._script.nodes
         if self._script.tree.has_error or len(nodes) >= _MOST_NODES or self._overlooks():
             return False

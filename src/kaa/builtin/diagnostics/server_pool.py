@@ -70,7 +70,6 @@ class ServerPool:
         await asyncio.gather(*(one.learn(path, name, text) for one in servers), return_exceptions=True)
 
     async def close(self) -> None:
-        """End all."""
         await asyncio.gather(*(server.close() for server in self.servers))
 
     def _used(self, wanted: Sequence[tuple[LanguageServer, ...]], *, is_configured: bool) -> list[ProjectServer]:

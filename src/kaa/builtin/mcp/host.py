@@ -81,7 +81,6 @@ class ServerSession:
 
     @property
     def manifest(self) -> ServerManifest:
-        """What it offers now."""
         manifest = self._view().manifest
         assert manifest is not None, "it has been started"
         return manifest
@@ -105,7 +104,6 @@ class ServerSession:
     async def prompt(
         self, name: str, arguments: dict[str, str], *, questions: "ServerQuestions | None" = None
     ) -> "PromptResult":
-        """Fill in a prompt."""
         return await self._repeating(lambda client: client.prompt(name, arguments, questions=questions))
 
     async def read(self, uri: str, *, questions: "ServerQuestions | None" = None) -> "tuple[ResourcePart, ...]":

@@ -22,7 +22,6 @@ class Prewarming:
         self._written: dict[tuple[str, int], str] = {}  # arguments of calls of the gateway, as far as they have come
 
     def see(self, event: MessageUpdate, context: ConversationContext) -> None:
-        """A reply grew."""
         match event.assistant_message_event:
             case ToolCallStart(content_index=index, name=name):
                 if name == GATEWAY:

@@ -29,7 +29,6 @@ class McpPrompts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the commands."""
         return tuple(self._known)
 
     def renew(self) -> list[Command]:

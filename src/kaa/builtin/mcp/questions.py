@@ -44,7 +44,6 @@ class ConversationQuestions(ServerQuestions):
 
     @property
     def forms(self) -> bool:
-        """Whether anybody is there."""
         return self._context.asker.can_ask
 
     @property
@@ -53,7 +52,6 @@ class ConversationQuestions(ServerQuestions):
         return self._view.samples and self._context.asker.can_ask
 
     async def elicit(self, asked: Elicitation) -> ElicitAnswer:
-        """Ask the person."""
         try:
             answer = await (self._fill_in(asked) if isinstance(asked, FormRequest) else self._open(asked))
         except NobodyToAskError:

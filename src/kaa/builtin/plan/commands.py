@@ -226,5 +226,4 @@ class ExecutionLock:
             raise CommandError(f"another kaa executes {path} already; wait until it is done, or stop it") from error
 
     def release(self) -> None:
-        """Let others have it."""
         os.close(self._descriptor)

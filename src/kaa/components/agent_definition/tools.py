@@ -31,7 +31,6 @@ class Tools(NamedTuple):
 
     @property
     def has_any(self) -> bool:
-        """Whether a tool remains."""
         names = OWN_TOOLS if self.tools is None else self.tools
         return any(not _fits(name, self.excluded) for name in names)
 

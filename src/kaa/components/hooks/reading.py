@@ -72,8 +72,6 @@ def hooks_in(part: object, dialect: HookDialect, source: str, *, of_project: boo
 
 
 class _Reader:
-    """Reads one file."""
-
     def __init__(self, dialect: HookDialect, source: str, of_project: bool) -> None:
         self._dialect = dialect
         self._source = source

@@ -30,7 +30,6 @@ class Collector:
         return (*self._notes, *more)
 
     def note(self, *sentences: str) -> None:
-        """Add notes."""
         for sentence in sentences:
             if len(self._notes) < _MAX_NOTES:
                 self._notes[sentence] = None

@@ -22,7 +22,6 @@ _UNUSED = {
 
 
 def gemini_plugin(folder: Collector, name: str, fields: Mapping[str, Json]) -> Plugin:
-    """An extension as a plugin."""
     for field in fields:
         if reason := _UNUSED.get(field):
             folder.note(f"`{field}` is not used: {reason}")

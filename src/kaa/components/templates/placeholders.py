@@ -222,7 +222,6 @@ def _joined(words: Sequence[str]) -> Value:
 
 
 def _one(arguments: Sequence[str], position: int) -> Sequence[str]:
-    """An argument, or none."""
     return arguments[position : position + 1] if position >= 0 else ()
 
 

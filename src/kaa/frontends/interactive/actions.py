@@ -283,7 +283,6 @@ class Actions:
 
 
 def _among(words: Iterable[str]) -> Complete:
-    """Completes one of some words."""
     return lambda typed: [(word, "") for word in words if word.startswith(typed)]
 
 
@@ -291,7 +290,6 @@ _CHANGELOG = "CHANGELOG.md"
 
 
 def _changelog() -> str:
-    """The changelog, as Markdown."""
     package = Path(kaa.__file__).parent
     # In an installed kaa it lies in the package, in a checkout at its root.
     for folder in (package, package.parent.parent):

@@ -51,8 +51,6 @@ _ENDS = {
 
 
 class Activity:
-    """Follows the events."""
-
     def __init__(self, main_view: MainView, attention: Attention) -> None:
         self._main_view = main_view
         self._attention = attention
@@ -68,7 +66,6 @@ class Activity:
 
     @property
     def is_running(self) -> bool:
-        """Whether the agent works."""
         return self._is_running
 
     @property
@@ -103,7 +100,6 @@ class Activity:
             self._begin(what)
 
     def end_work(self, what: str) -> None:
-        """It does no longer."""
         if what in self._works:  # the end of a run ends all
             self._works.remove(what)
         if self._works:

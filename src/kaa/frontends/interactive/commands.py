@@ -118,5 +118,4 @@ class Commands:
 
 
 def _answering(complete: Complete | None) -> Callable[[str, Found], None] | None:
-    """Completes by calling back."""
     return None if complete is None else lambda typed, found: found(complete(typed))

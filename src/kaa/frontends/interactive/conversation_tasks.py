@@ -17,8 +17,6 @@ ResultT = TypeVar("ResultT")
 
 
 class ConversationTasks:
-    """Has such work done."""
-
     def __init__(self, ui: UIContext, attachments: Attachments, drafts: DraftKeeper) -> None:
         self._ui = ui
         self._attachments = attachments

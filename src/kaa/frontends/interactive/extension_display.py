@@ -34,7 +34,6 @@ class ExtensionDisplay:
         self._shown: dict[_Slot, tuple[str, LastingChange]] = {}  # with the author
 
     def show(self, update: DisplayUpdate) -> None:
-        """Show a change."""
         match update.change:
             case NoticeShown(text=text, level=level):
                 self._show_notice(f"{update.author}: {text}" if update.author else text, level)

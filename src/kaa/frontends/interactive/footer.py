@@ -87,7 +87,6 @@ class Footer(Display):
 
     @property
     def state(self) -> FooterState:
-        """What is shown."""
         return self._state
 
     @state.setter

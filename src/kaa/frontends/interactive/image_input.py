@@ -64,8 +64,6 @@ async def _output_of(argv: Sequence[str], environment: Mapping[str, str]) -> byt
 
 
 class ImageInput:
-    """Takes images."""
-
     def __init__(self, ui: UIContext, attachments: Attachments) -> None:
         self._ui = ui
         self._attachments = attachments

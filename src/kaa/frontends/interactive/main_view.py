@@ -57,37 +57,25 @@ class Surface(Protocol):
         """Whether the full screen is used."""
         ...
 
-    def start(self) -> None:
-        """Show what there is."""
-        ...
+    def start(self) -> None: ...
 
-    def stop(self) -> None:
-        """Give the terminal back."""
-        ...
+    def stop(self) -> None: ...
 
     def refresh(self) -> None:
         """Something is different: show it soon."""
         ...
 
-    def repaint(self, *, clear_scrollback: bool = False) -> None:
-        """Show everything anew."""
-        ...
+    def repaint(self, *, clear_scrollback: bool = False) -> None: ...
 
-    def repaint_all(self) -> None:
-        """Everything looks different now."""
-        ...
+    def repaint_all(self) -> None: ...
 
-    def suspend(self) -> None:
-        """Stop the process."""
-        ...
+    def suspend(self) -> None: ...
 
     def run_elsewhere(self, program: Callable[[], object]) -> None:
         """Leave the terminal to another program while this function runs."""
         ...
 
-    def toggle_fullscreen(self) -> None:
-        """Toggle full-screen mode."""
-        ...
+    def toggle_fullscreen(self) -> None: ...
 
     def look_at(self, context: Context, document: Document) -> None:
         """Show another document, until `look_away`."""
@@ -125,7 +113,6 @@ class Dock(Stack):
 
     @property
     def dialog(self) -> "DialogFrame | None":
-        """The dialog that is open."""
         return self._dialogs[-1] if self._dialogs else None
 
     def open(self, dialog: "DialogFrame") -> None:

@@ -86,7 +86,6 @@ class QuestionDialogs:
         return edited_in(editor, text, self._main_view, os.environ) if editor else None
 
     def withdraw(self, question: AnyQuestion) -> None:
-        """Take the question back."""
         self._close(question)
 
     def _open_when_quiet(self, dialog: QuestionDialog[Any], call: str) -> None:

@@ -60,9 +60,7 @@ class EngineListener(CoreListener, Protocol):
         """What can be shown of what extensions want to be seen; asked in any thread."""
         ...
 
-    def show_display(self, update: "DisplayUpdate") -> None:
-        """An extension shows this."""
-        ...
+    def show_display(self, update: "DisplayUpdate") -> None: ...
 
 
 class QuestionPresenter(Protocol):

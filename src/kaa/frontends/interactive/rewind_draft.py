@@ -4,8 +4,6 @@ from kaa.tui.components.editor import Editor
 
 
 class RewindDraft:
-    """Puts it there."""
-
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
         self._put: str | None = None

@@ -49,8 +49,6 @@ class _Whole(NamedTuple):
 
 
 class TranscriptViewer:
-    """Opens and closes it."""
-
     def __init__(self, ui: UIContext) -> None:
         self._ui = ui
         self._shown: Document | None = None

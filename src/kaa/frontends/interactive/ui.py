@@ -192,7 +192,6 @@ class InteractiveUI:
             self.presenter.show_notice(problem, "warning")
 
     def _show_display(self, update: "DisplayUpdate") -> None:
-        """An extension shows something."""
         if self._display is None:
             # Lazily: few extensions show something.
             from kaa.frontends.interactive.extension_display import ExtensionDisplay

@@ -40,7 +40,6 @@ class WorkingLine:
 
     @property
     def is_shown(self) -> bool:
-        """Whether something continues."""
         return self._since is not None
 
     def begin(self, what: str) -> None:
@@ -71,7 +70,6 @@ class WorkingLine:
         self._since = None
 
     def tick(self) -> None:
-        """Turn the spinner."""
         self._step += 1
         self._shown_tokens = self._tokens
 
@@ -146,7 +144,6 @@ class StatusLine(Display):
 
     @property
     def text(self) -> str:
-        """What is shown."""
         return self._text
 
     def show(self, text: str, token: str = "muted") -> None:
@@ -161,7 +158,6 @@ class StatusLine(Display):
 
 
 def elapsed(seconds: float) -> str:
-    """How long, for people."""
     whole = int(seconds)
     if whole < _MINUTE_SECONDS:
         return f"{whole} s"

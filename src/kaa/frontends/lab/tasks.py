@@ -98,7 +98,6 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What the task is called."""
         return self.folder.name
 
     @property
@@ -108,7 +107,6 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def solve(self) -> Path | None:
-        """The reference solution."""
         script = self.folder / "solution" / "solve.sh"
         return script if script.is_file() else None
 

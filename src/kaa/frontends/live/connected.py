@@ -94,7 +94,6 @@ class Served:
         return task
 
     def close(self) -> None:
-        """Listen no more."""
         self._accepting.close()
         self.recent.close()
 
@@ -261,7 +260,6 @@ class _Listener:
         self._tell = tell
 
     def show_events(self, events: Sequence[Event]) -> None:
-        """Send events."""
         self._tell(Happened(tuple(events)))
 
     def show_status(self, status: Status) -> None:
@@ -272,7 +270,6 @@ class _Listener:
         """Clients have no use for this."""
 
     def show_notice(self, text: str) -> None:
-        """Send a notice."""
         self._tell(Noticed(text))
 
     def show_head(self, head: Head | None) -> None:

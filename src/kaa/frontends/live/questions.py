@@ -26,7 +26,6 @@ class SharedQuestions:
 
     @property
     def waiting(self) -> tuple[Asked, ...]:
-        """What is asked now."""
         return tuple(Asked(number, question) for number, (question, _) in self._waiting.items())
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:

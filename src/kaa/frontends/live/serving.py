@@ -137,7 +137,6 @@ class LiveServer:
 
 
 def _in_short(question: AnyQuestion) -> str:
-    """A question in a line."""
     asked = f"Allow {question.tool}? {question.title}" if isinstance(question, Approval) else question.title
     return one_line(asked)
 

@@ -275,7 +275,6 @@ class _ProgressLines(io.StringIO):
         self._tell = tell
 
     def write(self, text: str, /) -> int:
-        """Tell the lines."""
         for line in filter(None, map(str.strip, text.splitlines())):
             self._tell(line)
         return len(text)

@@ -133,7 +133,6 @@ class Dialogs:
         self.dismiss()
 
     def dismiss(self) -> None:
-        """Dismiss what waits."""
         for _, answered in self._waiting.values():
             if not answered.done():
                 answered.set_result(Dismissed())

@@ -251,7 +251,6 @@ class _ClientDisplay:
         self._numbers = count(1)
 
     def show(self, update: "DisplayUpdate") -> None:
-        """Send a change."""
         self._send(
             {
                 "type": "extension_ui_request",

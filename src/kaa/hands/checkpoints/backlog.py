@@ -102,7 +102,6 @@ class Unread:
         return tuple(self._names.get(directory, ()))
 
     def below(self, directory: str) -> list[str]:
-        """All paths below a directory."""
         prefix = directory + "/"
         return [
             f"{parent}/{name}" if parent else name
@@ -159,7 +158,6 @@ class Backlog:
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return self._found.count + self._made.count
 
     @property
@@ -335,7 +333,6 @@ class Backlog:
         return (*self._found.names(directory), *self._made.names(directory))
 
     def below(self, directory: str) -> list[str]:
-        """All paths below a directory."""
         return [*self._found.below(directory), *self._made.below(directory)]
 
     def _is_closed(self, directory: str) -> bool:

@@ -59,7 +59,6 @@ class SeenState(NamedTuple):
 
 
 def digest_of(content: bytes) -> str:
-    """What a content is called."""
     return blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 

@@ -175,7 +175,6 @@ class _Charge(NamedTuple):
     place: int
 
     def notes(self) -> "CallNotes | None":
-        """For its attendant."""
         if not self.calls:
             return None
         from kaa.hands.confinement.write_calls import CallNotes, WriteCalls  # lazy: not of commands in the foreground

@@ -97,7 +97,6 @@ class _Attempt:
         return error in (errno.EINPROGRESS, errno.EALREADY)
 
     def postpone(self, now: float) -> None:
-        """Try again later."""
         self.due = min(now + self.pause, self.deadline)
         self.pause = min(max(_SHORTEST_PAUSE_SECONDS, 2 * self.pause), _LONGEST_PAUSE_SECONDS)
 
@@ -185,7 +184,6 @@ class Connector:
             self._attempts.append(attempt)
 
     def _go_on(self) -> None:
-        """With what is due."""
         now = time.monotonic()
         for attempt in [attempt for attempt in self._attempts if attempt.due <= now]:
             if self._pursue(attempt):
@@ -193,7 +191,6 @@ class Connector:
                 attempt.close()
 
     def _pursue(self, attempt: _Attempt) -> bool:
-        """Whether the attempt is over."""
         if not self._listener.is_waiting(attempt.notification):
             return True
         error = attempt.connect()

@@ -28,7 +28,6 @@ class ForkTier(Confinement):
         self.warnings = warnings
 
     def enclose(self, reports: int | None = None, place: int | None = None, needed: int | None = None) -> None:
-        """Confine the calling slot."""
         self._restrictions.impose()
 
     def proxy_listener(self) -> socket.socket | None:

@@ -178,7 +178,6 @@ class FullTier(Confinement):
         return self._write_calls
 
     def enclose(self, reports: int | None = None, place: int | None = None, needed: int | None = None) -> None:
-        """Confine the calling slot."""
         self._shows.leave()
         for one in (self._view_watch, self._live):
             if one is not None:

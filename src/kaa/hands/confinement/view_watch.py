@@ -39,7 +39,6 @@ class ViewWatch:
         self._watch()
 
     def fileno(self) -> int:
-        """For poll."""
         return self._inotify.fileno()
 
     def has_seen(self) -> bool:
@@ -55,7 +54,6 @@ class ViewWatch:
         return self._watch()
 
     def close(self) -> None:
-        """End all watches."""
         self._inotify.close()
 
     def _fits(self, name: str) -> bool:

@@ -29,7 +29,6 @@ class Moment(NamedTuple):
 
     @classmethod
     def now(cls) -> "Moment":
-        """Read both clocks."""
         return cls(time.time_ns(), time.monotonic_ns())
 
 

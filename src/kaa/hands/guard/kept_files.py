@@ -110,7 +110,6 @@ class KeptFiles:
             self._new.append(_KeptFile(subject, finding, identity[:2], content))
 
     def look(self) -> None:
-        """Read what has changed."""
         while self._new:
             self._files.append(self._new.popleft())
         now = time.monotonic()

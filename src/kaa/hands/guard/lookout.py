@@ -56,7 +56,6 @@ class Lookout:
         sys.setswitchinterval(_SWITCH_SECONDS)
 
     def close(self) -> None:
-        """End the thread."""
         os.eventfd_write(self._closing, 1)
         self._runs.acquire()
         sys.setswitchinterval(self._switch_seconds)

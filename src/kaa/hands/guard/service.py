@@ -101,7 +101,6 @@ class ProgressReporter:
         self.begin()
 
     def begin(self) -> None:
-        """Measure from now on."""
         self._until = time.monotonic() + _LATE_SECONDS
 
     def note(self, path: str) -> None:

@@ -21,7 +21,6 @@ class Directory(NamedTuple):
 
     @property
     def absolute(self) -> str:
-        """Its path."""
         return os.path.join(self.root.path, self.path)
 
     @property

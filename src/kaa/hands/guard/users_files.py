@@ -66,7 +66,6 @@ class UsersFiles:
 
     @property
     def knows_calls(self) -> bool:
-        """Whether anything is noted."""
         return self._calls is not None
 
     def begin(self) -> None:

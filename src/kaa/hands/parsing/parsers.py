@@ -34,7 +34,6 @@ _LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 
 def main() -> None:
-    """Read, parse, print."""
     request = json.loads(sys.stdin.buffer.readline())
     before = None if request["before"] is None else sys.stdin.buffer.read(request["before"])
     limit()

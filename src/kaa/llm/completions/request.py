@@ -131,7 +131,6 @@ def _system(request: Request, compat: Compat) -> list[JsonObject]:
 
 
 def _rendered(message: Message, model: Model, compat: Compat) -> list[JsonObject]:
-    """One message by itself."""
     match message:
         case UserMessage():
             return _user(message, model)

@@ -116,12 +116,10 @@ class HttpConnection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Callback of asyncio."""
         self._transport = cast("asyncio.Transport", transport)
         _keep_alive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
-        """Callback of asyncio."""
         self._received += data
         if len(self._received) >= _READ_BYTES and not self._is_paused:
             self._is_paused = True
@@ -129,12 +127,10 @@ class HttpConnection(asyncio.Protocol):
         self._wake()
 
     def eof_received(self) -> None:
-        """Callback of asyncio."""
         self._ended = True
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Callback of asyncio."""
         self._ended = True
         self._error = exc
         self._wake()
@@ -199,7 +195,6 @@ class ConnectionPool:
             return connection
 
     async def close(self) -> None:
-        """Close all idle connections."""
         for idle in self._idle.values():
             while idle:
                 idle.pop().close()

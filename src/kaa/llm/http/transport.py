@@ -87,9 +87,7 @@ class Transport(Protocol):
         """
         ...
 
-    async def close(self) -> None:
-        """Close all connections."""
-        ...
+    async def close(self) -> None: ...
 
 
 def host_of(url: str) -> str:

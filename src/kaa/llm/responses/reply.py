@@ -78,7 +78,6 @@ class _OpenItems:
         return iter(self._items)
 
     def begin(self, kind: _ItemKind, index: int | None) -> _OpenItem:
-        """A new item."""
         item = _OpenItem(len(self._items) + 1, kind, index)
         self._items.append(item)
         self._of_kind[kind].append(item)

@@ -37,8 +37,6 @@ def may_begin_call(text: str, names: Collection[str]) -> bool | None:
 
 
 class MarkWatch:
-    """Watches one text."""
-
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
         self._waiting = ""  # seen, and not yet understood

@@ -52,7 +52,6 @@ class Query:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything matches."""
         return self.pattern is None and not self.terms
 
     def score(self, summary: SessionSummary) -> float | None:

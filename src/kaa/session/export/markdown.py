@@ -60,7 +60,6 @@ class _Talk:
         self._results = _Results(source, selection)
 
     def parts(self) -> Iterator[str]:
-        """Its entries, as paragraphs."""
         for entry in pick(self._source, self._selection):
             self._totals.add(entry.fields)
             yield from self._parts(entry)

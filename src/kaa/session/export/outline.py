@@ -32,7 +32,6 @@ class ExportRow(NamedTuple):
 
 
 def row_of(fields: Mapping[str, Json]) -> ExportRow:
-    """The row of an entry."""
     match fields:
         case {"type": "message", "message": dict() as message}:
             return _message_row(message)

@@ -100,7 +100,6 @@ class _Indexer:
         self._by_id: dict[str, int] = {}
 
     def add(self, entry: Picked) -> None:
-        """Note the next entry."""
         row = row_of(entry.fields)
         parent = self.nearest(entry.node.parent)
         owner = self.owner(row.calls[0], parent) if row.kind == "tool" else -1
@@ -224,8 +223,6 @@ def title_of(source: SessionSource, selection: ExportSelection) -> str:
 
 
 class _Pieces:
-    """Writes entries into pieces."""
-
     def __init__(self, out: BinaryIO, index: _PageIndex) -> None:
         self._out = out
         self._index = index
@@ -245,7 +242,6 @@ class _Pieces:
         self._count += 1
 
     def flush(self) -> None:
-        """Write what was added."""
         if self._piece:
             _write_piece(self._out, self._piece)
         self._piece, self._size = [], 0

@@ -52,7 +52,6 @@ class Totals(msgspec.Struct, rename="camel"):
     aside: ModelTotal = msgspec.field(default_factory=ModelTotal)
 
     def add(self, fields: Mapping[str, Json]) -> None:
-        """Count one entry."""
         message = fields.get("message")
         if fields.get("type") != "message" or not isinstance(message, dict):
             self._add_blocks(fields.get("content"))

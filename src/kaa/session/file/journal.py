@@ -130,7 +130,6 @@ class FileJournal(ReplyJournal):
         self._tools: dict[str, _OpenTool] = {}
 
     def begin_reply(self, begun: ReplyBegun) -> None:
-        """Note that a reply begins."""
         if not self._tools:
             self._clear()
         self._reply = begun.entry_id
@@ -142,7 +141,6 @@ class FileJournal(ReplyJournal):
             self._write(event)
 
     def begin_tool(self, begun: ToolBegun) -> None:
-        """Note that a tool begins."""
         self._tools[begun.tool_call_id] = _OpenTool(begun)
         self._write(begun)
 

@@ -131,7 +131,6 @@ class _PartialReply:
         self._whole_calls: dict[int, ToolCall] = {}
 
     def add(self, event: AssistantMessageEvent) -> None:
-        """Take the next event."""
         match event:
             case TextDelta(index, delta):
                 self._texts.setdefault(index, []).append(delta)

@@ -124,7 +124,6 @@ class TurnCheckpoints:
 
     @property
     def are_wanted(self) -> bool:
-        """Whether the settings want checkpoints."""
         return self._make is not None
 
     async def before(self, call: ToolCall) -> None:

@@ -35,8 +35,6 @@ _APART = ("hook", "language server")
 
 
 class ComponentExtensions:
-    """Makes such extensions."""
-
     def __init__(self, home: Home, extensions: Extensions) -> None:
         self._home = home
         self._extensions = extensions

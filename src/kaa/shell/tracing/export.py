@@ -86,7 +86,6 @@ class Spans:
         _end(chat, aside.error_type, aside.error)
 
     def observe(self, event: Event) -> None:
-        """Something happened."""
         match event:
             case AgentStart():
                 self._run = self._begin(

@@ -158,7 +158,6 @@ class ChangeTracker:
         return found
 
     async def close(self) -> None:
-        """Let the slot go."""
         for task in (self._reading, self._looking, self._linking):
             if task is not None:
                 task.cancel()

@@ -92,7 +92,6 @@ class FileChange(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> Literal["created", "changed", "deleted"]:
-        """The change in a word."""
         if self.before is None:
             return "created"
         return "deleted" if self.after is None else "changed"

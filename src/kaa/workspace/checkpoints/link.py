@@ -76,7 +76,6 @@ class Link:
                 self._fail(error)
 
     async def close(self) -> None:
-        """Let the slot go."""
         self._receiving.cancel()
         await asyncio.wait({self._receiving})
         self.slot.channel.close()

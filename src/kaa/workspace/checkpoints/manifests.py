@@ -113,7 +113,6 @@ class Manifests:
         return sum(map(self._remove_unless_in_use, old))
 
     def close(self) -> None:
-        """Close the own one."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1

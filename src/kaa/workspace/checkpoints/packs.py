@@ -117,7 +117,6 @@ class Packs:
             self._catch_up()
 
     def close(self) -> None:
-        """Close the own pack."""
         with self._lock:
             self._close_own()
 

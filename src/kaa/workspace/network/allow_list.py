@@ -172,7 +172,6 @@ class NetworkState(msgspec.Struct, frozen=True):
 
     @property
     def mode(self) -> NetworkMode:
-        """The state in a word."""
         if self.public:
             return "on"
         return "allow-list" if self.rules or self.granted else "off"
@@ -188,7 +187,6 @@ class NetworkState(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, granted=(), addresses=())
 
     def allowing(self, *rules: NetworkRule) -> "NetworkState":
-        """This state with more allowed."""
         return msgspec.structs.replace(self, rules=tuple(dict.fromkeys((*self.rules, *rules))))
 
     def granting(self, *rules: NetworkRule) -> "NetworkState":

@@ -251,7 +251,6 @@ class RunningCalls:
         return not covers(call.refused, rule) and refusals < _MAX_REFUSALS_OF_HOST
 
     def are_only(self, call: HostQuestions) -> bool:
-        """Whether nothing else runs."""
         return all(one is call for one in self._calls)
 
     @contextlib.asynccontextmanager

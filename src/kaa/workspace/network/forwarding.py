@@ -93,7 +93,6 @@ class PortForwards:
             await acceptor.close()
 
     async def close_all(self) -> None:
-        """Stop forwarding anything."""
         while self._acceptors:
             await self.close(next(iter(self._acceptors)))
 

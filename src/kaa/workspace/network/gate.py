@@ -139,7 +139,6 @@ class NetworkGate:
 
     @property
     def state(self) -> NetworkState:
-        """What is allowed now."""
         return self._state
 
     @property

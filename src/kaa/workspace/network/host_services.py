@@ -88,7 +88,6 @@ class HostServices:
             os.close(pinned)
 
     async def close_all(self) -> None:
-        """Withdraw all."""
         while self._acceptors:
             await self.close(next(iter(self._acceptors)))
 

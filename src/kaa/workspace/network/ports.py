@@ -84,7 +84,6 @@ class Ports:
         return bool(closed) or admitted
 
     async def close_all(self) -> None:
-        """Close everything."""
         await self.forwards.close_all()
         await self.services.close_all()
 

@@ -28,7 +28,6 @@ class DotEntries(NamedTuple):
 
 
 def dot_entries(policy: Policy, root: str, home: str) -> DotEntries:
-    """Look what there is."""
     top = os.path.realpath(home)
     writable = real_directories(policy.writes)
     needed = needed_in_home(policy, home)

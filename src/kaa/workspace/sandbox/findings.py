@@ -199,7 +199,6 @@ class Findings:
         return listener
 
     def leave(self, listener: Listener) -> None:
-        """The conversation is closed."""
         self._listeners.remove(listener)
         self.last = listener
 

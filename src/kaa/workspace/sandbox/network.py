@@ -40,7 +40,6 @@ class Network:
 
     @property
     def state(self) -> NetworkState:
-        """What is allowed now."""
         return self._state
 
     def set_state(self, state: NetworkState) -> None:

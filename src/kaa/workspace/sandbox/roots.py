@@ -58,7 +58,6 @@ class SandboxRoots:
             check(path)
 
     def close(self) -> None:
-        """Forget them."""
         for path in self._own:
             _release(path)
         self._own.clear()

@@ -144,7 +144,6 @@ class GuardWatch:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process is there."""
         return not self._closed and self._slot.channel.is_alive()
 
     @property
@@ -323,7 +322,6 @@ class GuardWatch:
         yield
 
     def close(self) -> None:
-        """Let the guard go."""
         self._closed = True
         for task in (self._relaxing, self._fetching):
             if task is not None:

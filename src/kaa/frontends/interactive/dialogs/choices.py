@@ -59,7 +59,6 @@ class DialogChoices(Display):
         return super().render(width)
 
     def key(self, key: Input) -> bool:
-        """Move, choose or cancel."""
         match self._context.keymap.first(
             key, "app.clear", "tui.select.up", "tui.select.down", "tui.select.confirm", "tui.select.cancel"
         ):

@@ -80,7 +80,6 @@ class DialogFrame:
 
     @property
     def control(self) -> Component:
-        """What takes the keys."""
         return self._control
 
     @property
@@ -152,7 +151,6 @@ class DialogFrame:
         return self._control.key(key)
 
     def cursor(self) -> tuple[int, int] | None:
-        """That of the control."""
         cursor = self._control.cursor()
         return None if cursor is None else (self._control_row + cursor[0], 2 + cursor[1])
 
@@ -279,7 +277,6 @@ class QuestionDialog(DialogFrame, ABC, Generic[AnswerT]):
         self.keys: Keys | None = None
 
     def offer(self) -> None:
-        """Let it be answered."""
         self.takes_keys = True
         self.exchange(self._answering(), self._keys)
 

@@ -19,8 +19,6 @@ _MOST_WITHOUT_SEARCH = 5
 
 
 class ChoiceDialog(QuestionDialog[Chosen | Dismissed]):
-    """A list of options."""
-
     _keys = "Enter chooses, Esc cancels"
 
     def __init__(self, context: Context, question: Choice, on_answer: Callable[[Chosen | Dismissed], None]) -> None:
@@ -73,8 +71,6 @@ class ConfirmationDialog(QuestionDialog[Confirmed | Dismissed]):
 
 
 class TextDialog(QuestionDialog[Entered | Dismissed]):
-    """Takes a text."""
-
     _keys = "Enter sends the text, Esc cancels"
 
     def __init__(

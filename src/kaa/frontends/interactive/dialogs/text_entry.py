@@ -10,8 +10,6 @@ from kaa.tui.events import Input
 
 
 class TextEntry(Stack):
-    """Asks for a text."""
-
     def __init__(
         self,
         context: Context,

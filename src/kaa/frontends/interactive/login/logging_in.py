@@ -213,9 +213,7 @@ class _LoginView(Protocol):
         """Have it opened in a browser."""
         ...
 
-    def show_code(self, address: str, code: str) -> None:
-        """Have the code entered there."""
-        ...
+    def show_code(self, address: str, code: str) -> None: ...
 
     def complain(self, problem: str) -> None:
         """What was pasted is of no use."""
@@ -253,7 +251,6 @@ class _LoginSession:
             self._task.cancel()
 
     async def take(self, pasted: str) -> None:
-        """Take what the person pasted."""
         self._pasted.put_nowait(pasted)
 
     def show_address(self, address: str) -> None:

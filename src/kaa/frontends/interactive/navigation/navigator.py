@@ -70,7 +70,6 @@ class _TreeView:
         self._show()
 
     def render(self, width: int) -> list[str]:
-        """The tree's lines."""
         return self._tree.render(width)
 
     def cursor(self) -> tuple[int, int] | None:

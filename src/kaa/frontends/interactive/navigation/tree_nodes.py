@@ -51,7 +51,6 @@ def here(outline: Outline) -> str | None:
 
 
 def tree_of(outline: Outline, context: Context, *, shows_times: bool = False) -> list[TreeNode]:
-    """The roots of the tree."""
     roots: list[TreeNode] = []
     children: dict[str, list[TreeNode]] = {}
     here_id = here(outline)

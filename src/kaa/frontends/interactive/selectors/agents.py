@@ -67,7 +67,6 @@ class AgentTree:
         self._painted_for: tuple[object, ...] = ()
 
     def show(self, agents: Sequence[AgentStatus]) -> None:
-        """They do this now."""
         now = {one.agent: one for one in agents}
         if now != self._agents:
             self._agents = now

@@ -16,8 +16,6 @@ _Item = TypeVar("_Item")
 
 
 class ListDialogs:
-    """Opens lists."""
-
     def __init__(self, main_view: MainView) -> None:
         self._main_view = main_view
 

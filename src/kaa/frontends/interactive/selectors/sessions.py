@@ -44,7 +44,6 @@ class SessionSelectors:
         self._attachments = attachments
 
     def resume(self, query: str = "", on_cancel: Callable[[], None] = lambda: None) -> None:
-        """Choose a session to resume."""
         from kaa.frontends.interactive.sessions.picker import SessionPicker  # lazy: most sessions are never left
 
         search = self._search()

@@ -122,8 +122,6 @@ class SessionListing(NamedTuple):
 
 
 class SessionPicker:
-    """Opens the list."""
-
     def __init__(
         self,
         ui: UIContext,

@@ -191,16 +191,13 @@ class SessionListView(ScrolledList):
 
     @property
     def selected(self) -> SessionSummary | None:
-        """The session with the pointer."""
         return self._rows[self._position.index].session if self._rows else None
 
     @property
     def query(self) -> str:
-        """What is looked for."""
         return self._search.text
 
     def set_query(self, text: str) -> None:
-        """Look for this."""
         self._search.set_text(text)
         self._find()
 

@@ -42,7 +42,6 @@ class CommandCard(Card):
         self.changed()
 
     def end(self, end: CommandEnd) -> None:
-        """The command is over."""
         self._end = end
         self.finished = True
         self.changed()

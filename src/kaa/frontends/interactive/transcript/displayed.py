@@ -52,7 +52,6 @@ class ExtensionBlock(SummaryBlock):
 
 
 def component_of(value: DisplayValue, context: Context) -> Component:
-    """What paints a display value."""
     match value:
         case Text(text=text, role=role):
             return TextView(context, text, role)

@@ -38,7 +38,6 @@ class StartHeader(Piece):
         self.finished = True
 
     def show_model(self, model: str) -> None:
-        """Say which model answers."""
         if model != self._model:
             self._model = model
             self.changed()

@@ -70,7 +70,6 @@ class _Indented:
         self._cells = 2 * min(depth, _MOST_INDENTED)
 
     def render(self, width: int) -> list[str]:
-        """Its lines."""
         return [f"{self._prefix}{line}" for line in self._block.render(max(1, width - self._cells))]
 
     def freeze(self, lines: int) -> None:

@@ -29,8 +29,6 @@ _REASONS: dict[RunEndReason, str] = {
 
 
 class Notice(Piece):
-    """A text of ours."""
-
     def __init__(self, view: ViewOptions, text: str, kind: NoticeKind = "info") -> None:
         super().__init__(view)
         self._text = text
@@ -129,7 +127,6 @@ def model_fallback(view: ViewOptions, event: ModelFallback) -> Notice:
 
 
 def budget_update(view: ViewOptions, event: BudgetUpdate) -> Notice:
-    """How a limit stands."""
     return Notice(view, f"Budget: {event.message}.", "info" if event.state == "raised" else "warning")
 
 

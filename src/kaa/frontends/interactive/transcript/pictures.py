@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class Pictures:
-    """Images below each other."""
-
     def __init__(self, view: ViewOptions, images: Sequence[ImageContent] = ()) -> None:
         self._view = view
         self._contents = tuple(images)

@@ -57,7 +57,6 @@ class Piece(ABC):
         self._painted_for = None
 
     def render(self, width: int) -> list[str]:
-        """The lines at this width."""
         painted_for = (width, self.context.palette.version, self.view.version)
         if self._painted_for == painted_for:
             return self._lines

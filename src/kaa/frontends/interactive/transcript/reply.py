@@ -115,7 +115,6 @@ class ReplyBlocks:
         self.cards: dict[str, ToolCard] = {}
 
     def update(self, change: AssistantMessageEvent) -> None:
-        """The reply grew."""
         match change:
             case TextDelta(content_index=index, delta=delta):
                 self._write(index, delta, _AnswerBlock)

@@ -37,7 +37,6 @@ class ToolCard(Card):
         self.changed()
 
     def call(self, arguments: Mapping[str, Json]) -> None:
-        """These are the arguments."""
         self._fragments.clear()
         self._call.arguments = arguments
         self._call.is_complete = True
@@ -58,7 +57,6 @@ class ToolCard(Card):
         self.changed()
 
     def end(self, result: ToolResultMessage, duration_ms: int = 0) -> None:
-        """This came of it."""
         self._call.result = result
         self._pictures = Pictures(self.view, self._call.images)
         self._duration_ms = duration_ms

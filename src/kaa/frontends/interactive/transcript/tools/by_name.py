@@ -109,7 +109,6 @@ class PatchRenderer(GenericRenderer):
     """A patch of several files."""
 
     def title(self, call: ShownCall) -> Sequence[Span]:
-        """The files."""
         return named(self._view, call.name, ", ".join(changed_paths(PATCH_TOOL, call.arguments)))
 
 

@@ -45,7 +45,6 @@ class WriteRenderer:
         self._preview = _Preview(view)
 
     def title(self, call: ShownCall) -> Sequence[Span]:
-        """The file."""
         return named(self._view, call.name, self._view.path(call.path))
 
     def body(self, call: ShownCall, width: int) -> list[str]:
@@ -108,7 +107,6 @@ class EditRenderer:
         self._diff = DiffView(view.context, "")
 
     def title(self, call: ShownCall) -> Sequence[Span]:
-        """The file."""
         return named(self._view, call.name, self._view.path(call.path))
 
     def body(self, call: ShownCall, width: int) -> list[str]:

@@ -95,7 +95,6 @@ class ShownCall:
 
     @property
     def result(self) -> ToolResultMessage | None:
-        """What came of it."""
         return self._result
 
     @result.setter
@@ -123,7 +122,6 @@ class ShownCall:
 
     @property
     def images(self) -> tuple[ImageContent, ...]:
-        """The images of the result."""
         content = self._result.content if self._result is not None else ()
         return tuple(block for block in content if isinstance(block, ImageContent))
 

@@ -21,34 +21,27 @@ class _ListRenderer:
         self._view = view
 
     def body(self, call: ShownCall, width: int) -> list[str]:
-        """The first lines."""
         if call.failed:
             return error_lines(self._view, call.text.output, width)
         return first_lines(self._view, _found(call), OUTPUT_LINES, width)
 
 
 class GrepRenderer(_ListRenderer):
-    """A search in contents."""
-
     def title(self, call: ShownCall) -> Sequence[Span]:
         """The pattern, and where it is searched."""
         glob = call.argument("glob")
         return named(self._view, call.name, call.argument("pattern"), _where(self._view, call, glob))
 
     def aside(self, call: ShownCall) -> str:
-        """The number of matches."""
         return _count(call, len(_MATCH.findall(_found(call))), "match", "matches")
 
 
 class FindRenderer(_ListRenderer):
-    """A search for names."""
-
     def title(self, call: ShownCall) -> Sequence[Span]:
         """The pattern, and where it is searched."""
         return named(self._view, call.name, call.argument("pattern"), _where(self._view, call))
 
     def aside(self, call: ShownCall) -> str:
-        """The number of files."""
         return _count(call, count_lines(_found(call)), "file", "files")
 
 
@@ -56,12 +49,10 @@ class LsRenderer(_ListRenderer):
     """The names in a directory."""
 
     def title(self, call: ShownCall) -> Sequence[Span]:
-        """The directory."""
         path = self._view.path(call.path)
         return named(self._view, call.name, path or ("." if call.is_complete else ""))
 
     def aside(self, call: ShownCall) -> str:
-        """The number of names."""
         return _count(call, count_lines(_found(call)), "name", "names")
 
 
