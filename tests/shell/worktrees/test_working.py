@@ -1053,8 +1053,22 @@ def test_a_merge_that_the_guard_of_the_sandbox_stops_leaves_the_project_as_it_wa
     with pytest.raises(WorktreeError, match=r"\.claude"):
         entered.merge()
 
-    there = contents(entered.project)
-    assert {name: text for name, text in there.items() if ".kaa-blocked" not in name} == {"same": "same\n"}
+    assert contents(entered.project) == {"same": "same\n"}
+
+
+def test_a_merge_that_would_lead_what_git_executes_elsewhere_leaves_nothing(repository: World) -> None:
+    project = repository.project
+    repository.git("config", "core.hooksPath", "t/hooks")
+    directory = repository.enter()
+    (directory / "tools").mkdir()
+    (directory / "t").symlink_to("tools")
+    append("theirs\n", directory / "same")
+
+    with pytest.raises(WorktreeError, match="cannot be written: nothing was merged"):
+        repository.merge()
+
+    assert sorted(path.name for path in project.iterdir()) == [".git", "same"]
+    assert contents(project) == {"same": "same\n"}
 
 
 def test_what_attributes_cannot_convert_is_a_file_like_others(repository: World) -> None:

@@ -249,6 +249,10 @@ export GIT_ALTERNATE_OBJECT_DIRECTORIES="$stored"
 look "$@" "$after" "$before"
 git read-tree -m --aggressive -u "$after" "$(git write-tree)" "$before"
 """
+_DISCARD = """\
+cd "$1"; shift; rm -f -- "$@"
+for path; do rmdir -p -- "$(dirname -- "$path")" 2>/dev/null || :; done
+"""
 # What the branch of a worktree changes, and how it differs from a tree; an empty name is between both.
 _COMMITTED = """\
 tip=$(git rev-parse --verify --quiet "refs/heads/$1^{commit}") || exit 0
@@ -500,7 +504,7 @@ class States:
             answer, blocked = await self._told(_APPLY, directory, before, after, *known)
         except _FailedError as error:
             if error.is_ended:  # perhaps by the guard, when it had written half
-                await self._run(_PUT_BACK, directory, before, after, *known)
+                await self._take_back(directory, before, after, known, error.blocked)
             raise
         different = set(answer.split("\0"))
         # The guard may have moved files away, or restored others, after git had looked at them.
@@ -517,8 +521,17 @@ class States:
         changes = await self._changes(before, after)
         failed = await asyncio.to_thread(lambda: [change.path for change in changes if has_failed(change)])
         if failed:
-            await self._run(_PUT_BACK, directory, before, after, *known)
+            await self._take_back(directory, before, after, known, blocked)
             raise WorktreeError(f"{', '.join(map(visible, failed))} cannot be written: nothing was merged")
+
+    async def _take_back(
+        self, directory: str, before: str, after: str, known: Sequence[str], blocked: Sequence[Blocked]
+    ) -> None:
+        """Undo a change of a directory that failed, with what the guard has kept of it."""
+        await self._run(_PUT_BACK, directory, before, after, *known)
+        kept = await asyncio.to_thread(_kept, directory, await self._changes(before, after), blocked)
+        if kept:
+            await self._run(_DISCARD, directory, *kept)
 
     async def drop(self, name: str, branch: str, start: str) -> str:
         """Forget the states of a worktree. Returns the commit of its branch if the branch stays.
@@ -564,3 +577,16 @@ class States:
 
 def _is_file(path: str) -> bool:
     return os.path.islink(path) or (os.path.lexists(path) and not os.path.isdir(path))
+
+
+def _kept(directory: str, changes: Sequence[Written], blocked: Sequence[Blocked]) -> list[str]:
+    """Return where the guard has kept what git was to write, as far as it is that."""
+    below = f"{directory}/"
+    moved = [(one.what.removeprefix(below), one.kept_as.removeprefix(below)) for one in blocked if one.kept_as]
+    kept = (
+        change._replace(path=place + change.path.removeprefix(path))
+        for path, place in moved
+        for change in changes
+        if is_below(change.path, (path,))
+    )
+    return [change.path for change in kept if has_content(directory, change)]
