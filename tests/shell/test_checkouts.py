@@ -1,6 +1,7 @@
 """Checkouts that the sandbox would leave half done: each is asked about or refused before it begins."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -447,11 +448,46 @@ def test_a_switch_that_leads_a_link_elsewhere_behind_which_git_has_hooks_is_refu
     told, _ = _play(project, ["git switch elsewhere", "sleep 0.1"], person)
 
     assert "it changes or removes t, which the sandbox protects" in told
-    assert "git obeys what is behind the link t" in told
+    assert "git or another program obeys what is behind the link t" in told
     assert "a separate command" not in told
     assert person.questions == []
     assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
     assert (project / "t").readlink() == Path("scripts")
+
+
+@pytest.mark.parametrize("command", ["git switch elsewhere", "git merge -q elsewhere"])
+@pytest.mark.parametrize("named", ["core.hooksPath", "link", "missing"])
+def test_what_puts_a_link_where_a_folder_with_hooks_is_or_would_be_is_refused(
+    project: Path, named: str, command: str
+) -> None:
+    if named != "missing":
+        (project / "t").mkdir()
+        (project / "t" / "pre-commit").write_text("#!/bin/sh\n")
+    if named == "link":
+        (project / ".husky" / "pre-push").symlink_to("../t/pre-commit")
+    else:
+        _git(project, "config", "core.hooksPath", "t/hooks")
+    (project / "t" / "other").mkdir(parents=True, exist_ok=True)
+    (project / "other").mkdir()
+    (project / "other" / "file").write_text("x")
+    _git(project, "add", ".")
+    _git(project, "commit", "-qm", "folder")
+    _git(project, "checkout", "-qb", "elsewhere")
+    _git(project, "rm", "-rq", "--ignore-unmatch", "t")
+    shutil.rmtree(project / "t", ignore_errors=True)
+    (project / "t").symlink_to("other")
+    _git(project, "add", "t")
+    _git(project, "commit", "-qm", "elsewhere")
+    _git(project, "checkout", "-q", "tools")
+    person = Person()
+
+    told, _ = _play(project, [command, "sleep 0.1"], person)
+
+    assert "it changes or removes t, which the sandbox protects" in told
+    assert "git or another program obeys what is behind the link t" in told
+    assert person.questions == []
+    assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
+    assert not (project / "t").is_symlink()
 
 
 def test_protected_files_that_come_and_go_within_a_command_are_not_asked_about(project: Path) -> None:

@@ -39,6 +39,9 @@ free=$?
 rm -rf "$(dirname "$GIT_INDEX_FILE")"
 exit $free
 """
+_LED = "git or another program obeys what is behind the link {}"
+_LINK = "120000"
+_ALL_LINKS = 'cd "$1" && find . "(" -name .git -o -name node_modules -o -name .venv ")" -prune -o -type l -print0'
 _UNWRITABLE = 'cd "$1" || exit; shift; for path; do [ -e "$path" ] && ! [ -w "$path" ] && printf "%s\\0" "$path"; done'
 
 
@@ -126,7 +129,7 @@ class HeldFilesOfGit:
     def __init__(self, workspace: Workspace, executed: Sequence[str] = (), home: str = "") -> None:
         self._workspace = workspace
         self._home = home
-        self._links_of: dict[str, tuple[str, ...]] = {}
+        self._named_of: dict[str, tuple[str, ...]] = {}
         self._git = ProjectRepository(workspace)
         self._executed = executed
 
@@ -325,12 +328,37 @@ class HeldFilesOfGit:
 
     async def _links(self, root: str) -> tuple[str, ...]:
         """Links on the way to what git obeys, which no mount can hold: the guard puts them back."""
-        if root not in self._links_of:
-            self._links_of[root] = await asyncio.to_thread(_links_on_way, self._workspace.root, root, self._home)
-        return self._links_of[root]
+        return tuple(filter(os.path.islink, await self._named(root)))
+
+    async def _named(self, root: str) -> tuple[str, ...]:
+        """What git obeys for a configuration or a link, and links on the way to it."""
+        if root not in self._named_of:
+            self._named_of[root] = await asyncio.to_thread(_named_of, self._workspace.root, root, self._home)
+        return self._named_of[root]
+
+    async def _exchanged(self, changes: Sequence[tuple[str, "_Change"]]) -> str:
+        """The link that changes put where something is that git or a protected link leads to; empty if there is none.
+
+        No mount holds what is not there yet, or a folder: the guard would move the link away.
+        """
+        new = [path for path, change in changes if change.new_mode == _LINK]
+        top = await self._git.ask("rev-parse", "--show-toplevel") if new else None
+        if top is None:
+            return ""
+        root = line_of(top)
+        try:
+            found = await self._workspace.run(_quick(["/bin/sh", "-c", _ALL_LINKS, "sh", root]))
+        except OSError:
+            return ""
+        paths = (os.fsdecode(path).removeprefix("./") for path in found.tail.split(b"\0"))
+        links = [os.path.join(root, path) for path in paths if path and is_protected(path.split("/"))]
+        led_to = (*await self._named(root), *await asyncio.to_thread(lambda: [*map(os.path.realpath, links)]))
+        return next((path for path in new if any(is_below(one, (os.path.join(root, path),)) for one in led_to)), "")
 
     async def _held(self, changes: Sequence[tuple[str, "_Change"]]) -> HeldFiles | None:
         """What of the changes is held."""
+        if link := await self._exchanged(changes):
+            return HeldFiles((link,), "", without=_pathspecs_without((link,)), objection=_LED.format(link))
         names = {*await self._protected(dict.fromkeys(path for path, _ in changes))}
         protected = [(path, change) for path, change in changes if path in names]
         top = await self._git.ask("rev-parse", "--show-toplevel") if protected else None
@@ -341,7 +369,7 @@ class HeldFilesOfGit:
         without = _pathspecs_without(held)
         links = await self._links(line_of(top))
         link = next((path for path in held if os.path.join(line_of(top), path) in links), "")
-        objection = f"git obeys what is behind the link {link}" if link else ""
+        objection = _LED.format(link) if link else ""
         if len(protected) > _MAX_HELD:
             return HeldFiles(held, "", without=without, objection=objection)
         # Not git's diff: commands can write attributes, with which it shows no content, and replace objects meanwhile.
@@ -372,13 +400,13 @@ class HeldFilesOfGit:
         return tuple(path for path in paths if path in unwritable or path in links)
 
 
-def _links_on_way(project: str, top: str, home: str) -> tuple[str, ...]:
+def _named_of(project: str, top: str, home: str) -> tuple[str, ...]:
     from kaa.hands.confinement import repositories  # lazy: few commands change protected files
     from kaa.hands.confinement.named import named_paths
 
     entry = os.path.join(top, ".git")
     gits = [repositories.at(entry)] if os.path.lexists(entry) else []
-    return tuple(path for path in named_paths(gits, (os.path.realpath(project),), home) if os.path.islink(path))
+    return named_paths(gits, (os.path.realpath(project),), home)
 
 
 def _quick(argv: Sequence[str]) -> CommandRequest:
