@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -148,6 +149,20 @@ def test_each_repository_in_the_project_has_its_own_hooks(folder: Path) -> None:
     _run(folder, "git", "-C", "[in]", "commit", "-q", "--allow-empty", "-m", "x")
 
     assert _said(folder) == "inner\n"
+
+
+def test_nothing_is_pushed_in_the_command_that_changed_the_hook_which_may_refuse_that(folder: Path) -> None:
+    project = _project(folder, "githooks", **{"githooks/pre-push": "exit 0\n"})
+    _shell(project, _PLUMBING, "githooks/pre-push")
+    both = f"{shlex.join(_PULL)}; git push -q origin main:other"
+    changing = f"echo >>githooks/pre-push; {both}; git checkout -q githooks"
+
+    output = _run(folder, "sh", "-c", changing)
+    assert "other" not in _run(folder, "git", "ls-remote", "origin")
+    assert _CHANGED in output
+
+    _run(folder, "sh", "-c", both)
+    assert "other" in _run(folder, "git", "ls-remote", "origin")
 
 
 @pytest.mark.usefixtures("mounts")

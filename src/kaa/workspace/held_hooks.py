@@ -23,9 +23,10 @@ _MOST_BYTES = 1024 * 1024  # of a file; of the rest, the size counts, and when i
 _QUESTION = ("rev-parse", "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks")
 _ANSWERS = 3
 _SECONDS = 10.0
+# Without what may refuse it, nothing is pushed; a merge, which may have brought these hooks, ends without them.
 _HOOK = """\
 #!/bin/sh
-{check} </dev/null || exit 0
+{check} </dev/null || case $0 in */pre-push) exit 1 ;; *) exit 0 ;; esac
 exec {hooks}/"${{0##*/}}" "$@"
 """
 
