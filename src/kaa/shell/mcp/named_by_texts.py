@@ -143,7 +143,7 @@ class _Naming:
     def found(self, given: Sequence[str]) -> Iterator[str]:
         for word in given:
             for part in re.split(r"[\s=,:;'\"]+", word):
-                path = os.path.realpath(os.path.join(self._place.project, self._expanded(part)))
+                path = os.path.realpath(os.path.join(self._place.project, self._place.expanded(part)))
                 if "/" in part and is_below(path, self._roots):
                     self._folders[path if os.path.isdir(path) else os.path.dirname(path)] = None
         read: list[_Read] = []
@@ -193,7 +193,7 @@ class _Naming:
         folders: list[tuple[str, int]] = []
 
         def blanked(found: re.Match[str]) -> str:
-            path = self._expanded(self._names.plain(found[0]))
+            path = self._place.expanded(self._names.plain(found[0]))
             exists, real = os.path.lexists(path), os.path.realpath(path)
             if is_below(real, self._roots) and not is_data(path) and not os.path.isdir(path):
                 files.append(path)
@@ -329,6 +329,3 @@ class _Naming:
 
     def _parts_of(self, path: str) -> list[str]:
         return [name for name, _, _ in self._names.parts(path)]
-
-    def _expanded(self, path: str) -> str:
-        return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)

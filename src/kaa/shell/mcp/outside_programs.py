@@ -161,25 +161,25 @@ class _Programs:
         self.texts: list[OutsideText] = []
         self._given = [*line.words[1:], *line.variables.values()]  # what programs get, or find by links
         self._folders: dict[str, None] = {}  # that are executed, such as that of `npm --prefix`
-        homes = (place.user_home, os.path.join(self._base, self._expanded(line.variables.get("HOME", self._home))))
+        homes = (place.user_home, os.path.join(self._base, place.expanded(line.variables.get("HOME", self._home))))
         self._homes = tuple(dict.fromkeys(map(os.path.realpath, homes)))
         self._packages: dict[str, None] = {}  # all of which may be loaded
         self._is_of_package = False  # what is read now
 
     def loaded(self) -> Iterator[str]:
         words, (first, *others) = self._line.words, self._line.words
-        path = os.path.abspath(os.path.join(self._base, self._expanded(first)))
+        path = os.path.abspath(os.path.join(self._base, self._place.expanded(first)))
         is_named = "/" not in first or leads_to_shim(path, tuple(trail(path)))
         started = self._programs.find(path if "/" in first else first) if is_named else None
         yield from self._of_word(first) if started is None else self._leading(started)
         yield from self._started(" ".join(words[:1] if is_container(words) else words))
-        numbers = executed(words, lambda word: os.path.exists(os.path.join(self._base, self._expanded(word))))
+        numbers = executed(words, lambda word: os.path.exists(os.path.join(self._base, self._place.expanded(word))))
         for number, word in enumerate(() if is_container(words) else others, 1):
             option = word.partition("=")[0] if word.startswith("-") else words[number - 1]
             for part in dict.fromkeys(filter(None, (word, *_SEPARATORS.split(word)))):
                 yield from self._of_word(part, is_executed=number in numbers)
                 if _WITH_SETTINGS.fullmatch(option) and is_path(part):
-                    self._packages[os.path.realpath(os.path.join(self._base, self._expanded(part)))] = None
+                    self._packages[os.path.realpath(os.path.join(self._base, self._place.expanded(part)))] = None
         if any(_CONDA.fullmatch(os.path.basename(word)) for word in words):
             for environment in self._environments_of_conda(set(others)):
                 yield from self._written(self._outside.imported_by(environment))
@@ -187,7 +187,7 @@ class _Programs:
             for part in filter(is_path, dict.fromkeys((value, *_SEPARATORS.split(value)))):
                 yield from self._of_word(part, is_executed=False)
                 if is_loaded_from(name):
-                    self._packages[os.path.realpath(os.path.join(self._base, self._expanded(part)))] = None
+                    self._packages[os.path.realpath(os.path.join(self._base, self._place.expanded(part)))] = None
         if self._line.cwd:
             self._folders[os.path.realpath(self._base)] = None
         for path, is_of_package in self._files_of_folders():
@@ -222,7 +222,7 @@ class _Programs:
             for path in self._named(word):
                 yield from self._leading(path)
             return
-        path = os.path.join(self._base, self._expanded(word))
+        path = os.path.join(self._base, self._place.expanded(word))
         if self._is_written(os.path.realpath(path)):  # what a path leads to is named
             return
         if os.path.isdir(path):  # of other words, folders are data
@@ -354,7 +354,7 @@ class _Programs:
             for name in dict.fromkeys(_NAME.findall(text)[:_MAX_NAMES]):
                 yield from self._of_word(name)
         for one in text.splitlines():
-            paths = [self._expanded(re.sub("/+", "/", found)) for found in _ABSOLUTE.findall(one)]
+            paths = [self._place.expanded(re.sub("/+", "/", found)) for found in _ABSOLUTE.findall(one)]
             paths += (os.path.join(folder, found) for found in _BESIDE_SCRIPT.findall(one))
             for path in paths:
                 if os.path.isfile(path) and self._may_be_read(path):
@@ -450,9 +450,6 @@ class _Programs:
 
     def _is_written(self, path: str) -> bool:
         return self._place.commands_can_write(path)
-
-    def _expanded(self, path: str) -> str:
-        return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)
 
 
 def _is_isolated(environment: str) -> bool:

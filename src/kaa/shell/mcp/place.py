@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
@@ -47,6 +48,10 @@ class ServerPlace(msgspec.Struct, frozen=True):
     def user_home(self) -> str:
         """The user's home directory."""
         return self.environ.get("HOME") or os.path.expanduser("~")
+
+    def expanded(self, path: str) -> str:
+        """A path as texts and command lines have it, with the home in the place of `~` or `$HOME`."""
+        return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self.user_home, path)
 
     @property
     def _kept(self) -> str:
