@@ -6,6 +6,7 @@ is found here leads to a question, not to a refusal: the text may as well be dat
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from kaa.shell.approvals.calls import JudgedCall
@@ -105,7 +106,12 @@ def _may_run(rule: Rule, written: "re.Pattern[str]", words: Words) -> bool:
 
 def _is_command(rule: Rule, text: str) -> bool:
     """Whether a text, or the value of an option, would run what a rule forbids if it was a command."""
-    return any(_matches(rule, words) for words in reach(read(_OPTION.sub("", text))).commands)
+    return any(_matches(rule, words) for words in _commands(_OPTION.sub("", text)))
+
+
+@lru_cache(maxsize=4096)  # each rule asks for the same; a command has no more words with blanks
+def _commands(text: str) -> tuple[Words, ...]:
+    return reach(read(text)).commands
 
 
 def _joined(word: str) -> Iterator[str]:
