@@ -1,14 +1,16 @@
-"""What the manifests of a package refer to elsewhere: path dependencies, members of workspaces, included files."""
+"""What the manifests of packages and jars refer to elsewhere: path dependencies, members of workspaces, files."""
 
 import glob
 import os
 import re
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from kaa.host.regular_files import text_of
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES
-from kaa.shell.mcp.jars import class_path
 
 # Names of manifests, and what is a path in them, relative to their folder. Sources are the manuals of the tools.
 _PATHS_IN = (
@@ -37,6 +39,11 @@ _QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
 _ALL_ARE_USED = re.compile(r"settings\.gradle(?:\.kts)?")  # Gradle executes the build of each
 _NAMED = re.compile(r"""^(?:name\s*=\s*["']|module\s+|\s*"name"\s*:\s*")([^"'\s]+)""", re.MULTILINE)
 _EQUAL = re.compile(r"[-_]+")
+# Of an archive of Java: the manifest has a class path, whose paths begin where the archive is.
+_MANIFEST_OF_JAR = "META-INF/MANIFEST.MF"
+_MAX_MANIFEST_BYTES = 1024 * 1024
+_CONTINUED = re.compile(r"\r?\n ")  # lines have at most 72 bytes
+_CLASS_PATH = re.compile(r"^Class-Path:(.*)$", re.IGNORECASE | re.MULTILINE)
 _HAVE_NAMES = ("pyproject.toml", "Cargo.toml", "go.mod", "package.json")
 
 
@@ -65,7 +72,7 @@ class PackageManifests:
         if is_known or _OTHERS.fullmatch(name) or LISTS_OF_PACKAGES.fullmatch(name):
             self._references[path] = tuple(_references(path))
         elif name.endswith(".jar"):
-            paths = filter(os.path.exists, class_path(path))
+            paths = filter(os.path.exists, _class_path(path))
             self._references[path] = tuple(_Reference(os.path.realpath(one), is_used=True) for one in paths)
 
     def referred(self, is_own: Callable[[str], bool]) -> set[str]:
@@ -103,6 +110,21 @@ def _references(manifest: str) -> Iterator[_Reference]:
             if os.path.exists(target):
                 led = os.path.dirname(target) if _PROJECT.fullmatch(target) else target
                 yield _Reference(os.path.realpath(led), _ALL_ARE_USED.fullmatch(name) is not None)
+
+
+def _class_path(archive: str) -> list[str]:
+    """The paths that the manifest of an archive names; none if it cannot be read."""
+    try:
+        with (
+            open(os.open(archive, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file,
+            zipfile.ZipFile(file) as jar,
+        ):
+            content = jar.open(_MANIFEST_OF_JAR).read(_MAX_MANIFEST_BYTES)
+    except (OSError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):  # Java reads no such archive
+        return []
+    found = _CLASS_PATH.search(_CONTINUED.sub("", content.decode(errors="replace")))
+    urls = found[1].split() if found else []
+    return [os.path.join(os.path.dirname(archive), unquote(urlsplit(url).path)) for url in urls]
 
 
 def _names_of(folder: str) -> set[str]:
