@@ -21,6 +21,11 @@ def is_kept(seat: Seat, text: str) -> bool:
     return any(text in path.read_text("utf-8") for path in drafts(seat))
 
 
+def is_in_home(seat: Seat, *texts: str) -> bool:
+    kept = "".join(path.read_text("utf-8") for path in seat.home.glob("starting/*.json"))
+    return all(text in kept for text in texts)
+
+
 def kill(program: Program) -> None:
     os.kill(program.pid, signal.SIGKILL)
     program.wait_for_end()
@@ -77,10 +82,6 @@ def test_what_was_sent_and_waits_for_the_model_comes_back_before_the_draft(seat:
 
 
 def test_what_is_entered_while_kaa_starts_is_shown_and_survives_a_kill(seat: Seat) -> None:
-    def is_in_home(*texts: str) -> bool:
-        kept = "".join(path.read_text("utf-8") for path in seat.home.glob("starting/*.json"))
-        return all(text in kept for text in texts)
-
     waits = {"type": "command", "command": f"until [ -e {seat.project / 'go'} ]; do sleep 0.1; done"}
     (seat.home / "hooks.json").write_text(json.dumps({"hooks": {"SessionStart": [{"matcher": "", "hooks": [waits]}]}}))
     with seat.start() as program:
@@ -92,14 +93,14 @@ def test_what_is_entered_while_kaa_starts_is_shown_and_survives_a_kill(seat: Sea
         program.press("alt+up")  # it comes back, and goes
         program.press("ctrl+c")
         program.type("and of pears")
-        program.wait_for(lambda _: is_in_home("tell me of apples", "and of pears"))
+        program.wait_for(lambda _: is_in_home(seat, "tell me of apples", "and of pears"))
         kill(program)
 
     (seat.project / "go").touch()
     for _ in range(2):  # a second kill loses nothing either
         with seat.start(script=[say("Sweet.")]) as program:
             program.wait_for(re.compile(r"tell me of apples\s+and of pears"))
-            program.wait_for(lambda _: is_kept(seat, "tell me of apples") and not is_in_home("apples"))
+            program.wait_for(lambda _: is_kept(seat, "tell me of apples") and not is_in_home(seat, "apples"))
             kill(program)
     with seat.start(script=[say("Sweet.")]) as program:
         program.wait_for(re.compile(r"tell me of apples\s+and of pears"))
@@ -129,6 +130,47 @@ def test_what_is_entered_while_kaa_starts_is_sent_in_order_also_where_a_file_is_
         "second",
         "third",
     ]
+
+
+def test_what_is_entered_and_typed_while_another_session_opens_comes_back_in_that_order(seat: Seat) -> None:
+    go = hooked(seat, "SessionStart")
+    go.touch()
+    with seat.open("tell me of figs", script=[say("All about figs.")]) as program:
+        program.wait_for("All about figs.")
+        program.wait_for(is_idle)
+        go.unlink()
+        enter(program, "/new")
+        enter(program, "tell me of apples")
+        program.wait_for("afterwards: tell me of apples")
+        program.type("and of pears")
+        program.wait_for(lambda _: is_in_home(seat, "tell me of apples", "and of pears"))
+        kill(program)
+
+    go.touch()
+    with seat.open() as program:
+        program.wait_for(re.compile(r"tell me of apples\s+and of pears"))
+    with seat.open("-c") as program:
+        program.wait_for("All about figs.")
+        assert "pears" not in program.screen.text()
+
+
+def test_the_message_that_a_fork_puts_into_the_editor_survives_a_kill(seat: Seat) -> None:
+    with seat.open(script=[say("All about figs."), say("All about plums.")]) as program:
+        for text in ("figs", "plums"):
+            enter(program, f"tell me of {text}")
+            program.wait_for(f"All about {text}.")
+            program.wait_for(is_idle)
+        enter(program, "/fork")
+        program.wait_for("Fork before which message?")
+        program.type("plums")
+        program.wait_for(re.compile("› .*plums"))
+        program.press("enter")
+        program.wait_for("continues in a copy")
+        kill(program)
+
+    with seat.open("-c") as program:
+        program.wait_for("tell me of plums")
+        assert "All about plums." not in program.screen.text()
 
 
 def test_without_a_session_nothing_that_is_entered_while_kaa_starts_is_written(seat: Seat) -> None:

@@ -10,7 +10,10 @@ from kaa.core.messages import ImageContent, user_message
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.drafts import Draft, DraftKeeper, recover_draft
 from kaa.frontends.interactive.early_text import EarlyText, left_text
+from kaa.session.entries import MessageEntry
 from kaa.session.file.file_store import draft_images_path, draft_path
+from kaa.session.store import MemoryStore
+from kaa.session.transcript import Transcript
 from tests.frontends.interactive.offscreen import Seated, seated
 
 
@@ -206,13 +209,33 @@ def test_what_was_sent_is_kept_with_its_images_until_something_else_does(session
         attachments.message(sent)
         seat.main_view.editor.set_text("typed behind")
         keeper.keep()
-        assert recover_draft(session) == Draft(f"{sent}\n\nand this\n\ntyped behind", {1: image})
+        draft = recover_draft(session)
+        assert (draft.text, draft.images) == (f"{sent}\n\nand this\n\ntyped behind", {1: image})
         first()
         first()
-        assert recover_draft(session) == Draft("and this\n\ntyped behind")
+        draft = recover_draft(session)
+        assert (draft.text, draft.images) == ("and this\n\ntyped behind", {})
         second()
 
     assert recover_draft(session) == Draft("typed behind")
+
+
+def test_what_a_session_has_of_a_draft_does_not_come_back(session: Path) -> None:
+    store = MemoryStore("/project")
+    store.append(MessageEntry(message=user_message("one")))
+    with seated(session.parent) as seat:
+        keeper = _keeper(seat)
+        keeper.begin(session, Draft())
+        for text in ("one", "two", "three"):
+            _ = keeper.hold(text)
+        seat.main_view.editor.set_text("two")
+        keeper.keep()
+    for text in ("two", "three\n\n<file>"):  # recorded in the moment of the kill
+        store.append(MessageEntry(message=user_message(text)))
+
+    draft = recover_draft(session).without_recorded(Transcript(store))
+
+    assert draft == Draft("one\n\ntwo")
 
 
 def test_a_draft_goes_with_its_editor_to_another_session_and_is_on_the_disk_all_the_time(session: Path) -> None:

@@ -55,9 +55,10 @@ async def describe_opened(
     history = PromptHistory(folder).load() if is_first else []
     conversation = await engine.open(session)
     drafts = engine.session_path if conversation.is_kept else None
+    entries = conversation.transcript()
     typed = recover_draft(drafts) if drafts is not None else Draft()  # a small file: whoever sees the model may type
     left = left_text(folder) if is_first and drafts is not None else None
-    return OpenedConversation(engine.session_path, drafts, typed, conversation.transcript(), history, left)
+    return OpenedConversation(engine.session_path, drafts, typed.without_recorded(entries), entries, history, left)
 
 
 # As many as getting started needs below its first line, which says the reason.
@@ -178,6 +179,7 @@ class Conversations:
             self._presenter.show_notice(notice)
             self._opened(now)
             on_opened()
+            self._drafts.keep()  # what this put into the editor
 
         def failed(error: BaseException) -> None:
             self._is_open, self._is_opening = was_open, False
@@ -256,8 +258,6 @@ class Conversations:
         """The main view stays usable, and what was entered stays too: it is tried again with the next message."""
         self._is_opening = False
         waiting, self._waiting = self._waiting, []
-        if waiting:
-            self._waiting_changed()
         asked_for_list = waiting == ["/model"]
         self._ui.main_view.status.show("")  # it does not start
         if isinstance(error, NoModelError):
@@ -274,4 +274,6 @@ class Conversations:
         else:
             self._presenter.show_failure(error)
         self._ui.main_view.give_back([] if asked_for_list else waiting, "\n")
+        if waiting:
+            self._waiting_changed()
         self._ui.main_view.app.refresh()

@@ -7,20 +7,22 @@ the same folder takes the draft over. What is entered before a session is open i
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from kaa.core.messages import ImageContent
+from kaa.core.messages import ImageContent, UserMessage, now_ms
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.early_text import EarlyText, LeftText
 from kaa.frontends.interactive.main_view import MainView
 from kaa.host.regular_files import read_regular
+from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionError
 from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
 from kaa.session.file.file_store import draft_images_path, draft_path
 from kaa.session.file.lock import lock
+from kaa.session.transcript import Transcript
 from kaa.tui.sanitize import sanitize
 
 # As much typing as a kill may lose.
@@ -31,10 +33,18 @@ _MARGIN_BYTES = 1024 * 1024  # of the JSON around them
 _MOST_ASIDE = 100
 
 
-class _Draft(msgspec.Struct, frozen=True):
+class _Sent(msgspec.Struct, frozen=True):
+    """What was entered, and when, in milliseconds of Unix time."""
+
+    text: str
+    at: int
+
+
+class _Draft(msgspec.Struct, frozen=True, omit_defaults=True):
     """What stands in the file. The process in whose editor the text is holds a lock on it."""
 
     text: str
+    sent: tuple[_Sent, ...] = ()  # the beginning of the text
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -42,10 +52,27 @@ class Draft(msgspec.Struct, frozen=True):
 
     Attributes:
         images: those whose markers are in the text, by their numbers there.
+        sent: the beginning of the text, which was entered; the session may have it nevertheless.
     """
 
     text: str = ""
     images: dict[int, ImageContent] = {}
+    sent: tuple[_Sent, ...] = ()
+
+    def without_recorded(self, entries: Transcript) -> "Draft":
+        """The draft without what a session has: kaa may have ended just when it was recorded."""
+        if not self.sent:
+            return self
+        recorded = []
+        with contextlib.suppress(SessionError):  # what cannot be read has not got it
+            for entry in reversed(entries):
+                if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+                    if entry.message.timestamp < self.sent[0].at:
+                        break
+                    recorded.append(entry.message.said.text)
+        left = [one.text for one in self.sent if not any(text.startswith(one.text) for text in recorded)]
+        typed = self.text[len(_joined(one.text for one in self.sent)) :].removeprefix("\n\n")
+        return Draft(_joined((*left, typed)), self.images)
 
 
 _DRAFT = msgspec.json.Decoder(_Draft)
@@ -68,11 +95,12 @@ def recover_draft(session: Path) -> Draft:
     if not os.path.lexists(path) and not os.path.lexists(session):
         _take_over(session.parent, path)
     try:
-        text = _read(path)
+        draft = _read(path)
     except _UnreadableError:
         _put_aside(path)
         return Draft()
-    return Draft(text, _images_of(draft_images_path(session))) if text else Draft()
+    images = _images_of(draft_images_path(session)) if draft.text else {}
+    return Draft(sanitize(draft.text), images, draft.sent if draft.text == sanitize(draft.text) else ())
 
 
 class DraftKeeper:
@@ -88,7 +116,7 @@ class DraftKeeper:
         self._attachments = attachments
         self._early = early
         self._entered: Sequence[str] = ()  # for a session that is not open yet
-        self._sent: list[Draft] = []  # what nothing else keeps yet
+        self._sent: list[tuple[_Sent, dict[int, ImageContent]]] = []  # what nothing else keeps yet
         self._keeps = True
         self._path: Path | None = None
         self._images_path: Path | None = None
@@ -132,14 +160,11 @@ class DraftKeeper:
     def entered(self, texts: Sequence[str]) -> None:
         """Keep these, which were entered for a session that is not open yet, instead of those before."""
         self._entered = tuple(texts)
-        if texts:
-            self.keep()
-        else:
-            self.changed()  # a moment later the session has them
+        self.keep()
 
     def hold(self, text: str) -> Callable[[], None]:
         """Keep what was entered, with its images, before what stands in the editor, until the result is called."""
-        sent = Draft(text, self._attachments.held(text))
+        sent = _Sent(_encodable(text), now_ms()), self._attachments.held(text)
         self._sent.append(sent)
         self.keep()
 
@@ -164,7 +189,13 @@ class DraftKeeper:
     def keep(self) -> None:
         """Write what stands in the editor now. That it cannot be written is no reason to disturb who types."""
         self._is_due = False
-        problems = [problem for part in (self._keep_draft, self._keep_early) if (problem := _problem(part))]
+        early = _problem(self._keep_early)
+        typed = self._main_view.editor.text
+        has_typed = (
+            not self._entered or bool(early) or bool(self._attachments.held(typed))
+        )  # else the early text has it
+        draft = _problem(lambda: self._keep_draft(typed if has_typed else ""))
+        problems = [problem for problem in (draft, early) if problem]
         if problems and not self._was_told:
             self._main_view.say(problems[0], "warning")
         self._was_told = bool(problems)
@@ -177,26 +208,24 @@ class DraftKeeper:
             kept()
 
     def _keep_early(self) -> str:
-        """Keep what was entered for a session that is not open yet; without any, what is typed too."""
-        if self._early is not None and self._path is None:
+        """Keep what was entered for a session that is not open yet, and what is typed behind it."""
+        if self._early is not None and (self._path is None or self._entered):
             self._early.keep((*self._entered, self._main_view.editor.text) if self._keeps else ())
-        elif self._early is not None and self._entered:
-            self._early.keep(self._entered)
         return ""
 
-    def _keep_draft(self) -> str:
+    def _keep_draft(self, typed: str) -> str:
         """Keep what was sent and what is typed beside the session. Returns why it cannot be."""
         if self._path is None:
             return ""
-        typed = self._main_view.editor.text
-        text = "\n\n".join(one for one in (*(sent.text for sent in self._sent), typed) if one.strip())
-        images = {number: image for sent in self._sent for number, image in sent.images.items()}
+        sent = tuple(one for one, _ in self._sent)
+        text = _joined((*(one.text for one in sent), _encodable(typed)))
+        images = {number: image for _, held in self._sent for number, image in held.items()}
         images |= self._attachments.held(typed)
         if not text:
             self._hold(None)
             self._path.unlink(missing_ok=True)
             _ = self._keep_images({})
-        elif len(data := _encoded(text)) <= _LARGEST_BYTES:
+        elif len(data := msgspec.json.encode(_Draft(text, sent))) <= _LARGEST_BYTES:
             has_images = self._keep_images(images)
             self._hold(_write(self._path, data))
             if not has_images:
@@ -234,24 +263,24 @@ def _problem(keep: Callable[[], str]) -> str:
         return f"what you type cannot be saved before it is sent: {why}"
 
 
-def _read(path: Path) -> str:
-    """The text of a draft; empty if there is none."""
+def _read(path: Path) -> _Draft:
+    """A draft; an empty one if there is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
-        return ""
+        return _Draft("")
     except OSError as error:
         raise _UnreadableError from error
     with open(descriptor, "rb") as file:
-        return _text(file.fileno())
+        return _decoded(file.fileno())
 
 
-def _text(descriptor: int) -> str:
+def _decoded(descriptor: int) -> _Draft:
     try:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST_BYTES:
             raise _UnreadableError
-        return sanitize(_DRAFT.decode(os.pread(descriptor, _LARGEST_BYTES, 0)).text)
+        return _DRAFT.decode(os.pread(descriptor, _LARGEST_BYTES, 0))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _UnreadableError from error
 
@@ -273,8 +302,12 @@ def _put_aside(path: Path) -> None:
             return
 
 
-def _encoded(text: str) -> bytes:
-    return msgspec.json.encode(_Draft(text.encode("utf-8", "replace").decode()))
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _write(path: Path, data: bytes) -> int:
@@ -313,7 +346,7 @@ def _take_over(folder: Path, path: Path) -> None:
             lock(descriptor, left)
             if not os.path.samestat(os.fstat(descriptor), os.lstat(left)):  # its kaa has replaced it meanwhile
                 continue
-            _text(descriptor)
+            _decoded(descriptor)
             left.rename(path)
             images = draft_images_path(left.with_suffix(""))
             if images.exists():

@@ -172,6 +172,7 @@ class InteractiveUI:
         """The conversation continues from elsewhere; what was said there can be changed now."""
         message = there.message
         self._rewind_draft.put(None if message is None else self.attachments.take_back(message))
+        self._drafts.keep()
         self.presenter.show_arrival(there)
 
     def _go_to(self, session: SessionToOpen) -> None:
@@ -179,7 +180,7 @@ class InteractiveUI:
 
         def opened() -> None:
             if session.draft:
-                self._main_view.editor.set_text(session.draft)
+                self._main_view.give_back([session.draft], "\n\n")
 
         self.conversations.open_other(session.choice, session.text, opened, self.presenter.show_failure)
 

@@ -88,7 +88,7 @@ class SessionSelectors:
 
             def opened() -> None:
                 if found.message is not None:
-                    self._ui.main_view.editor.set_text(self._attachments.take_back(found.message))
+                    self._ui.main_view.give_back([self._attachments.take_back(found.message)], "\n\n")
 
             notice = "The conversation continues in a copy of the session, before that message. The original is kept."
             choice = ForkSession(found.path, entry_id)
