@@ -1,7 +1,9 @@
 """Terminals that attach to conversations of other processes, and conversations that outlive their terminal."""
 
 import json
+import os
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -264,6 +266,47 @@ def test_what_waits_is_sent_there_and_survives_a_kill_of_it(seat: Seat, server: 
         terminal.wait_for("Sweet.")
 
     assert seat.heard()[-1] == ("user", "of pears")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP])
+def test_what_is_typed_where_a_terminal_is_attached_survives_its_end(
+    seat: Seat, server: ModelServer, how: signal.Signals
+) -> None:
+    server.begin([WAIT, say("All done.")])
+    with started(seat, "--approvals", "auto", "One thing") as one:
+        server.wait_for_requests(1)
+        with attached(seat, one.short) as program:
+            program.type("and of pears")
+            program.wait_for(lambda _: any("pears" in path.read_text() for path in seat.home.glob("starting/*.json")))
+            os.kill(program.pid, how)
+            program.wait_for_end()
+        with attached(seat, one.short) as program:
+            program.wait_for("and of pears")
+            one.kill()
+            program.wait_for("What you typed comes back")
+            program.wait_for_end()
+
+    with seat.open() as program:
+        program.wait_for("and of pears")
+
+
+def test_a_message_of_an_attached_terminal_that_a_hook_looks_at_survives_a_kill(
+    seat: Seat, server: ModelServer
+) -> None:
+    go = seat.project / "go"
+    waits = {"type": "command", "command": f"case $(cat) in *pears*) until [ -e {go} ]; do sleep 0.1; done;; esac"}
+    (seat.home / "hooks.json").write_text(json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [waits]}]}}))
+    with seat.open("tell me of figs", script=[say("All about figs.")]) as terminal:
+        terminal.wait_for("All about figs.")
+        terminal.wait_for(is_idle)
+        with attached(seat, str(terminal.pid)) as program:
+            enter(program, "and of pears")
+            program.wait_for("a run begins with the message")
+            os.kill(terminal.pid, signal.SIGKILL)
+            program.wait_for_end()
+
+    with seat.open("-c") as terminal:
+        terminal.wait_for("and of pears")
 
 
 def test_what_waited_is_sent_once_by_the_process_that_goes_on(seat: Seat, server: ModelServer) -> None:

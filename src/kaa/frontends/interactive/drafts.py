@@ -210,7 +210,8 @@ class DraftKeeper:
     def _keep_early(self) -> str:
         """Keep what was entered for a session that is not open yet, and what is typed behind it."""
         if self._early is not None and (self._path is None or self._entered):
-            self._early.keep((*self._entered, self._main_view.editor.text) if self._keeps else ())
+            sent = () if self._path is not None else tuple(one.text for one, _ in self._sent)
+            self._early.keep((*self._entered, *sent, self._main_view.editor.text) if self._keeps else ())
         return ""
 
     def _keep_draft(self, typed: str) -> str:

@@ -17,8 +17,11 @@ from kaa.ext.questions import Answer, AnyQuestion
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.appearance import Appearance
+from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.copying import Copying
+from kaa.frontends.interactive.drafts import DraftKeeper
+from kaa.frontends.interactive.early_text import EarlyText, left_text
 from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.plain import PlainMainView
@@ -121,6 +124,7 @@ class Attached:
         self._presenter = EventPresenter(main_view, transcript, self._activity, attention)
         self._questions = QuestionDialogs(main_view, attention, is_attached=True)
         self._appearance = Appearance(main_view)
+        self._drafts = DraftKeeper(main_view, Attachments(), EarlyText(main_view.folder))
         copying = Copying(main_view, transcript)
         self._shortcuts = Shortcuts(
             main_view,
@@ -154,6 +158,7 @@ class Attached:
         app.on_events = self._shortcuts.take
         app.on_gone = self.leave
         self._view.editor.on_submit = lambda _: self._submit()
+        self._view.editor.on_change = self._drafts.changed
         reactor.on_signal(signal.SIGINT, self.leave)
         app.start()
         try:
@@ -164,11 +169,18 @@ class Attached:
             if before is not None:
                 self._presenter.show_session(before, Path(past.path))
             self._show_past(past)
+            if (left := left_text(self._view.folder)) is not None:
+                self._view.give_back([left.text], "\n\n")
+                self._drafts.keep()
+                left.let_go()
             reactor.watch(self._sock.fileno(), self._read)
             reactor.post(self._take_lines)
             reactor.run()
         finally:
+            self._drafts.keep()
             app.stop()
+        if not self._view.editor.is_empty:
+            self.farewell += "What you typed comes back when you attach again, or with the next kaa in the project.\n"
 
     def leave(self) -> None:
         """Leave the conversation, which goes on."""
@@ -250,9 +262,17 @@ class Attached:
         elif text.lstrip().startswith("!"):
             self._view.say("commands of your own run in the terminal of that kaa, or in a shell", "warning")
         else:
+            release = self._drafts.hold(text)
             self._view.editor.take()
             self._said.append(text)
-            self._send(lambda number: Say(number, text, follow_up), self._replied if called else self._received)
+
+            def received(told: AnyTold) -> None:
+                if isinstance(told, Refused):
+                    self._view.give_back([text], "\n\n")
+                release()
+                (self._replied if called else self._received)(told)
+
+            self._send(lambda number: Say(number, text, follow_up), received)
 
     def _received(self, told: AnyTold) -> None:
         """The model gets a message, which an event tells, too."""

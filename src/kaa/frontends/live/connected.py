@@ -75,10 +75,13 @@ class Served:
 
     def begin_to_say(self, text: str, failed: Callable[[str], None]) -> None:
         """Give the model a message with which a run begins. `failed` is told why it could not be given."""
+        message, conversation = user_message(text), self.hosted.conversation
+        conversation.hold([message])  # hooks may take long
 
         async def say() -> None:
             try:
-                await self.hosted.work.say(user_message(text))
+                with conversation.recording(lambda: conversation.let_go([message])):
+                    await self.hosted.work.say(message)
             except FORESEEN as error:
                 failed(str(error))
             except Exception as error:  # noqa: BLE001 isolation boundary: its client has its response already
