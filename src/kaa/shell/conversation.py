@@ -430,12 +430,13 @@ class Conversation:
         return self._session.agents.subscribe(subscriber)
 
     @contextmanager
-    def recording(self, recorded: Callable[[], None]) -> Iterator[None]:
-        """Call `recorded` after each message in the user's role that the session gets within the block."""
+    def recording(self, message: UserMessage, recorded: Callable[[], None]) -> Iterator[None]:
+        """Call `recorded` when the session gets a message within the block, as hooks made it: or a later one."""
 
         def note(event: Event) -> None:
-            if isinstance(event, MessageEnd) and isinstance(event.message, UserMessage):
-                recorded()
+            if isinstance(event, MessageEnd) and isinstance(said := event.message, UserMessage):
+                if said.origin == message.origin and said.timestamp >= message.timestamp:
+                    recorded()
 
         unsubscribe = self.subscribe(note)
         try:

@@ -238,7 +238,7 @@ class WorkQueue:
                 if self._has_ended:
                     self._unsaid += self._persons(late)
                     break
-                with conversation.recording(partial(conversation.let_go, late[:1])):
+                with conversation.recording(late[0], partial(conversation.let_go, late[:1])):
                     try:
                         last = await self._working(conversation.submit(late[0]))
                     except Exception:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import msgspec
 
 from kaa.core.events import Event, MessageEnd, QueueUpdate
-from kaa.core.messages import UserMessage
+from kaa.core.messages import UserMessage, user_message
 from kaa.ext.asking import confirm
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.command_line import CommandLineOptions, UsageError
@@ -263,7 +263,7 @@ class Engine:
 
     async def _say(self, message: UserMessage, kept: Callable[[], None], *, follow_up: bool = False) -> None:
         conversation, path = self.conversation, self.session_path
-        with conversation.recording(kept):
+        with conversation.recording(message, kept):
             await self.work.say(message, follow_up=follow_up)
         if path is None or path.exists():
             asyncio.get_running_loop().call_soon(kept)  # the file with what waits is written just before
@@ -292,7 +292,7 @@ class Engine:
             kept: called, in the user interface's thread, when the session has a message that the command sends.
         """
         await self.in_turn()
-        with self.conversation.recording(lambda: self._post(kept)):
+        with self.conversation.recording(user_message("", origin="command"), lambda: self._post(kept)):
             outcome = await self.work.command(text)
         if self._reporter is not None:
             await self._reporter.status_told()

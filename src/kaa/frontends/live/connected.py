@@ -80,7 +80,7 @@ class Served:
 
         async def say() -> None:
             try:
-                with conversation.recording(lambda: conversation.let_go([message])):
+                with conversation.recording(message, lambda: conversation.let_go([message])):
                     await self.hosted.work.say(message)
             except FORESEEN as error:
                 failed(str(error))
