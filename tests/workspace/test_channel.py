@@ -1,6 +1,8 @@
 """A channel that is closed leaves nothing of itself to whoever gets its number."""
 
 import asyncio
+import contextlib
+import os
 import socket
 from collections.abc import Awaitable, Callable
 
@@ -32,6 +34,49 @@ def test_a_socket_with_the_number_of_one_that_was_closed_while_it_was_read_is_he
         assert waiting.cancelled()
         for one in (theirs, *(end for pair in pairs for end in pair)):
             one.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_nobody_waits_for_stays_in_the_socket_and_is_received_later() -> None:
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        theirs.setblocking(False)
+        channel = Channel(ours, "the other end")
+        theirs.sendall(wire.encode({"a": 1}, b""))
+        assert (await channel.receive()).header == {"a": 1}
+        waiting = asyncio.ensure_future(channel.receive())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        sent, frame = 0, wire.encode({"a": 2}, b"")
+        with contextlib.suppress(BlockingIOError):  # the socket is full
+            while True:
+                theirs.sendall(frame)
+                sent += 1
+                await asyncio.sleep(0)
+
+        for _ in range(sent):
+            assert (await channel.receive()).header == {"a": 2}
+        channel.close()
+        theirs.close()
+
+    asyncio.run(asyncio.wait_for(scenario(), HANG_SECONDS))
+
+
+def test_descriptors_that_nobody_wants_are_closed() -> None:
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        read, write = os.pipe()
+        channel = Channel(ours, "the other end")
+        wire.send_some(theirs, wire.encode({"a": 1}, b""), [write])
+        os.close(write)
+
+        await channel.receive()
+
+        assert os.read(read, 1) == b""  # nobody has the other end
+        os.close(read)
+        channel.close()
+        theirs.close()
 
     asyncio.run(scenario())
 

@@ -13,7 +13,6 @@ from kaa.workspace.launch import compile_hands
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
 _JOIN_UP_TO_BYTES = 64 * 1024  # copying so much is cheaper than a second system call
-_RECEIVE_BYTES = 64 * 1024
 
 Reply = TypeVar("Reply", bound=msgspec.Struct)
 
@@ -31,6 +30,9 @@ class Channel:
         self._socket = sock
         self._peer = peer
         self._decoder = wire.FrameDecoder()
+        self._descriptors: list[int] = []  # that came with frames which nobody has taken yet
+        self._arrival: asyncio.Future[None] | None = None
+        self._is_watched = False  # by the loop
 
     def is_alive(self) -> bool:
         """Whether the other end has not hung up. Only asks while nothing is being received."""
@@ -72,42 +74,55 @@ class Channel:
         Raises:
             WorkspaceUnavailableError: the other end is gone or does not keep to the protocol.
         """
-        loop = asyncio.get_running_loop()
-        try:
-            while (frame := self._decoder.next()) is None:
-                data = await loop.sock_recv(self._socket, _RECEIVE_BYTES)
-                if not data:
-                    raise self._gone()
-                self._decoder.feed(data)
-        except ConnectionError as error:
-            raise self._gone() from error
-        except wire.WireError as error:
-            raise WorkspaceUnavailableError(f"{self._peer} sent what cannot be understood: {error}.") from error
+        frame, descriptors = await self.receive_with_descriptors()
+        wire.close_all(descriptors)
         return frame
 
     async def receive_with_descriptors(self) -> tuple[wire.Frame, list[int]]:
-        """Like `receive`, for an answer that may bring descriptors; nobody else may be receiving.
+        """Like `receive`, for an answer that may bring descriptors.
 
         Raises:
             WorkspaceUnavailableError: as `receive`.
         """
-        descriptors: list[int] = []
+        loop = asyncio.get_running_loop()
         try:
             while (frame := self._decoder.next()) is None:
-                await readable(self._socket)
-                data, received = wire.receive(self._socket)
-                descriptors += received
-                if not data:
-                    raise self._gone()
-                self._decoder.feed(data)
-        except BaseException as error:
-            wire.close_all(descriptors)
-            if isinstance(error, ConnectionError):
-                raise self._gone() from error
-            if isinstance(error, wire.WireError):
-                raise WorkspaceUnavailableError(f"{self._peer} sent what cannot be understood: {error}.") from error
-            raise
+                self._arrival = loop.create_future()
+                if not self._is_watched:  # once: doing so for each frame takes two system calls more
+                    loop.add_reader(self._socket, self._take)
+                    self._is_watched = True
+                await self._arrival
+        except ConnectionError as error:
+            raise self._gone() from error
+        except wire.WireError as error:
+            raise WorkspaceUnavailableError(f"{self._peer} sent what cannot be understood: {error}.") from error
+        descriptors, self._descriptors = self._descriptors, []
         return frame, descriptors
+
+    def _take(self) -> None:
+        """Take what has come, if somebody waits for it; otherwise it stays in the socket."""
+        arrival = self._arrival
+        if arrival is None or arrival.done():
+            self._unwatch()
+            return
+        try:
+            data, descriptors = wire.receive(self._socket)
+            if not data:
+                raise ConnectionResetError
+        except BlockingIOError:
+            return
+        except (OSError, wire.WireError) as error:
+            self._unwatch()
+            arrival.set_exception(error)
+        else:
+            self._descriptors += descriptors
+            self._decoder.feed(data)
+            arrival.set_result(None)
+
+    def _unwatch(self) -> None:
+        if self._is_watched:
+            self._is_watched = False
+            asyncio.get_running_loop().remove_reader(self._socket)
 
     def close(self) -> None:
         """Hang up. Who is sending or receiving has been cancelled.
@@ -117,10 +132,11 @@ class Channel:
         if self._socket.fileno() < 0:
             return  # it is closed already
         with contextlib.suppress(RuntimeError):  # there is no loop any more
-            loop = asyncio.get_running_loop()
-            loop.remove_reader(self._socket)
-            loop.remove_writer(self._socket)
+            self._unwatch()
+            asyncio.get_running_loop().remove_writer(self._socket)
         self._socket.close()
+        wire.close_all(self._descriptors)
+        self._descriptors.clear()
 
     def _gone(self) -> WorkspaceUnavailableError:
         return WorkspaceUnavailableError(f"{self._peer} is gone; it is started again when it is needed next.")
@@ -138,20 +154,3 @@ def parse(header: wire.Header, reply: type[Reply]) -> Reply:
         return msgspec.convert(header, reply)
     except msgspec.ValidationError as error:
         raise WorkspaceUnavailableError(f"The hands sent what cannot be understood: {error}.") from error
-
-
-async def readable(sock: socket.socket) -> None:
-    """Wait until a socket has something to read."""
-    loop = asyncio.get_running_loop()
-    ready = loop.create_future()
-    loop.add_reader(sock, _resolve, ready)
-    try:
-        await ready
-    finally:
-        if sock.fileno() >= 0:  # else its channel was closed, which has done that
-            loop.remove_reader(sock)
-
-
-def _resolve(future: "asyncio.Future[None]") -> None:
-    if not future.done():
-        future.set_result(None)
