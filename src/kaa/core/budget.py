@@ -58,9 +58,6 @@ class Budget(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **{measure: whole})
 
 
-_UNLIMITED: Final = Budget()
-
-
 class BudgetUsage(msgspec.Struct, frozen=True):
     """What was used, in the units of `Budget`.
 
@@ -252,7 +249,7 @@ class Ledger:
 
     def own_standings(self) -> list[LimitUsage]:
         """The same without the limits of its parents."""
-        if self.budget == _UNLIMITED:  # as mostly, and each request asks often
+        if self.budget == Budget():  # as mostly, and each request asks often
             return []
         used = self.used
         return [

@@ -162,8 +162,9 @@ async def call(
         async with limit:
             with running.run(owner, what, limit) as work:
                 clock = _Clock(work, seconds)
-                asker = _UntimedAsker(context.asker, clock)
-                return await awaitable(hook(*seen, context.of_extension(scope, clock.stopped, asker)))
+                of_extension = context.of_extension(scope, clock.stopped)
+                of_extension.asker = _UntimedAsker(context.asker, clock)
+                return await awaitable(hook(*seen, of_extension))
     except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
         if work is not None and work.is_stopped and limit.expired():
             raise ExtensionFailedError(scope.extension.path, what, "was stopped") from error

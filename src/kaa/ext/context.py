@@ -98,26 +98,20 @@ class ConversationContext(ConversationActions):
     def __copy__(self) -> Self:
         """Each hook gets one: without this, `copy` takes six times as long."""
         context = self.__class__.__new__(self.__class__)
-        context.__dict__.update(self.__dict__)
+        context.__dict__ = self.__dict__.copy()
         return context
 
     def of_extension(
-        self,
-        scope: "Scope",
-        untimed: Callable[[], AbstractContextManager[None]] = nullcontext,
-        asker: Asker | None = None,
+        self, scope: "Scope", untimed: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> "ConversationContext":
         """The same conversation as one extension gets it.
 
         Args:
             scope: of the extension.
             untimed: stops the clock of its time limit, while it waits for a model.
-            asker: another way to ask.
         """
         context = copy(self)
         context._scope, context.extension, context._untimed = scope, scope.extension.key, untimed
-        if asker is not None:
-            context.asker = asker
         return context
 
     def asking(self, asker: Asker) -> "ConversationContext":

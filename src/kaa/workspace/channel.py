@@ -120,9 +120,8 @@ class Channel:
             arrival.set_result(None)
 
     def _unwatch(self) -> None:
-        if self._is_watched:
-            self._is_watched = False
-            asyncio.get_running_loop().remove_reader(self._socket)
+        self._is_watched = False
+        asyncio.get_running_loop().remove_reader(self._socket)
 
     def close(self) -> None:
         """Hang up. Who is sending or receiving has been cancelled.
