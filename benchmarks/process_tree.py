@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import resource
+import select
 import subprocess
 import tempfile
 import time
@@ -71,11 +72,13 @@ class Started:
         Raises:
             RunFailedError: it failed, or took too long.
         """
+        ended = os.pidfd_open(self.process.pid)  # with a limit, `Popen.wait` looks only every 50 ms
         try:
-            self.process.wait(_TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            raise RunFailedError(f"{self._name} took longer than {_TIMEOUT_SECONDS} s") from error
-        if self.process.returncode:
+            if not select.select([ended], [], [], _TIMEOUT_SECONDS)[0]:
+                raise RunFailedError(f"{self._name} took longer than {_TIMEOUT_SECONDS} s")
+        finally:
+            os.close(ended)
+        if self.process.wait():
             raise self.failure()
 
     def failure(self) -> RunFailedError:
