@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kaa.host.regular_files import beginning_of, read_regular, regular
+from kaa.host.regular_files import beginning_of, read_regular, regular, straight, unplanted
+from tests.support.known_project import make_known
 
 
 def test_a_file_is_read_also_through_a_link(tmp_path: Path) -> None:
@@ -57,3 +58,35 @@ def test_a_socket_a_device_and_a_directory_are_refused(tmp_path: Path, monkeypat
 def test_what_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_regular(tmp_path / "none")
+
+
+def test_a_link_that_has_come_into_a_real_path_is_not_followed(tmp_path: Path) -> None:
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "file").write_text(folder)
+
+    assert read_regular(tmp_path / "here/file", opener=straight) == b"here"
+    (tmp_path / "here").rename(tmp_path / "away")
+    (tmp_path / "here").symlink_to("there")
+
+    with pytest.raises(PermissionError, match="a link has come"):
+        read_regular(tmp_path / "here/file", opener=straight)
+
+
+def test_only_links_of_the_user_lead_to_texts_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("kaa", "project/own", "private"):
+        (tmp_path / folder).mkdir(parents=True)
+    make_known(tmp_path / "project", tmp_path / "kaa", monkeypatch)
+    (tmp_path / "private/text").write_text("private")
+    (tmp_path / "project/own/text").write_text("own")
+    for link, target in (("mine", "private"), ("project/planted", "../private"), ("project/inside", "own")):
+        (tmp_path / link).symlink_to(target)
+    (tmp_path / "way").symlink_to("project/planted")
+
+    def read(name: str) -> bytes:
+        return read_regular(tmp_path / name / "text", opener=unplanted)
+
+    assert [read(name) for name in ("mine", "project/own", "project/inside")] == [b"private", b"own", b"own"]
+    for name in ("project/planted", "way"):
+        with pytest.raises(PermissionError, match=r"a command could have made the link .*project/planted"):
+            read(name)

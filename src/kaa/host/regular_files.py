@@ -43,6 +43,19 @@ def regular(path: str, flags: int, *, dir_fd: int | None = None) -> int:
     raise _refused("a named pipe" if stat.S_ISFIFO(mode) else "a device", path)
 
 
+def straight(path: str, flags: int) -> int:
+    """Open what is at a real path; an `opener`. A command may have put a link there, or on the way, meanwhile.
+
+    Raises:
+        OSError: as for `regular`, or there is a link.
+    """
+    descriptor = regular(path, flags | os.O_NOFOLLOW)
+    if place_of(descriptor, path) == path:
+        return descriptor
+    os.close(descriptor)
+    raise PermissionError(errno.EPERM, "a link has come on the way to it", path)
+
+
 def unplanted(path: str, flags: int) -> int:
     """Open a text of the user's own; an `opener`. Links lead wherever the user wants, but for those of commands.
 

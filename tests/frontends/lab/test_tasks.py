@@ -1,13 +1,17 @@
 """A task is used as it is, or refused with a sentence that says which one, why, and what to do."""
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kaa.frontends.lab.scene import Scene
 from kaa.frontends.lab.tasks import TaskError, read_tasks
+from kaa.workspace.local import LocalWorkspace
 from tests.frontends.lab.files import write_task
+from tests.support.known_project import make_known
 
 
 def only_error(root: Path) -> str:
@@ -52,6 +56,10 @@ def test_programs_that_are_missing_are_named(tmp_path: Path) -> None:
     assert read_tasks(tmp_path, [])[0][0].missing == ("kaa-no-such-program",)
 
 
+def _no_workspace(_: Scene) -> LocalWorkspace:
+    raise AssertionError("nothing is to run")
+
+
 def _remove(name: str) -> Callable[[Path], None]:
     return lambda folder: (folder / name).unlink()
 
@@ -69,7 +77,7 @@ def _remove(name: str) -> Callable[[Path], None]:
         (lambda folder: (folder / "task.toml").write_text("agent = 1"), "one: task.toml: Expected `object`"),
         (lambda folder: (folder / "task.toml").write_text("verifier.env = {A = '${B}'}"), "does not expand"),
         (lambda folder: (folder / "task.toml").write_text('[[steps]]\nname = "a"'), "it has several steps"),
-        (lambda folder: (folder / "task.toml").write_bytes(b"#" * 1_000_001), "more than 1,000,000 bytes"),
+        (lambda folder: (folder / "task.toml").write_bytes(b"#" * 1_000_001), "it is larger than"),
         (lambda folder: (folder / "environment").rename(folder / "other"), "no folder environment"),
     ],
 )
@@ -85,9 +93,31 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (folder / "instruction.md").unlink()
     os.mkfifo(folder / "instruction.md")
 
-    assert "it has no instruction.md" in only_error(tmp_path)
+    assert "instruction.md cannot be read (it is a named pipe" in only_error(tmp_path)
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=r"there is no folder .*--tasks DIR"):
         read_tasks(tmp_path / "none", [])
+
+
+@pytest.mark.parametrize("part", ["environment", "instruction.md"])
+def test_what_a_link_of_a_command_leads_to_is_no_part_of_a_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    folder, private = write_task(tmp_path / "project", "one"), tmp_path / "private"
+    for one in (private, tmp_path / "kaa"):
+        one.mkdir()
+    make_known(tmp_path / "project", tmp_path / "kaa", monkeypatch)
+    (private / "key").write_text("KEY")
+    (folder / part).rename(folder / "other")
+    (folder / part).symlink_to(private if part == "environment" else private / "key")
+
+    tasks, errors = read_tasks(tmp_path / "project", [])
+    for task in tasks:
+        with pytest.raises(TaskError) as raised:
+            asyncio.run(Scene(task, tmp_path / "scene", _no_workspace).set_up())
+        errors.append(raised.value)
+
+    assert "a command could have made the link" in str(errors[0])
+    assert not list((tmp_path / "scene").rglob("key"))

@@ -15,6 +15,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
+from tests.support.known_project import make_known
 
 ROOT = "/work/project"
 
@@ -249,13 +250,11 @@ class TestOfTheUser:
     def test_follows_no_link_that_a_command_may_have_made_out_of_a_project(
         self, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("KAA_DIR", str(home.path))
         project = tmp_path / "dotfiles"
         for folder in (home.path / "skills", project / "rules"):
             folder.mkdir(parents=True)
         (tmp_path / "secret").write_text("KEY")
-        status = project.stat()
-        (home.path / "projects").write_text(f"{status.st_dev} {status.st_ino} {project}\n")
+        make_known(project, home.path, monkeypatch)
         (project / "rules/style.md").symlink_to(tmp_path / "secret")
         (project / "rules/house.md").write_text("Be brief.")
         for name in ("rules", "skills/s", "prompts"):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kaa.components.plugins.json_fields import MAX_BYTES
-from kaa.host.regular_files import read_regular
+from kaa.host.regular_files import read_regular, straight
 
 _MAX_FILES = 20_000
 _MAX_DEPTH = 12
@@ -36,7 +36,7 @@ class PluginDirectory:
         if not self._has(place):
             return None
         try:
-            return read_regular(place) if os.path.getsize(place) <= MAX_BYTES else None
+            return read_regular(place, MAX_BYTES, straight)
         except (OSError, ValueError):
             return None
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from kaa.frontends.lab.tasks import Task, TaskError
+from kaa.host.regular_files import unplanted
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.workspace.blocked import BlockedError
@@ -145,7 +146,10 @@ class Scene:
             ) from error
 
     def _copy(self, name: str, to: Path, ignore: Callable[[Any, list[str]], Iterable[str]] | None = None) -> None:
-        shutil.copytree(self.task.folder / name, to, symlinks=True, ignore=ignore)
+        try:
+            shutil.copytree(self.task.folder / name, to, symlinks=True, ignore=ignore, copy_function=_copy_file)
+        except OSError as error:
+            raise TaskError(f"{self.task.name}: {name} cannot be copied ({error})") from error
 
     def _executable(self, script: Path) -> str:
         script.chmod(0o755)
@@ -176,6 +180,13 @@ async def scene(task: Task, confinement: Confinement) -> AsyncIterator[Scene]:
     finally:
         await one.close()
         await asyncio.to_thread(_remove, folder)
+
+
+def _copy_file(source: str, target: str) -> None:
+    """Copy a file with its times, unless a command could have made a link to it: a task may lie in a project."""
+    with open(source, "rb", opener=unplanted) as content, open(target, "xb") as copy:
+        shutil.copyfileobj(content, copy)
+    shutil.copystat(source, target)
 
 
 def _remove(folder: Path) -> None:

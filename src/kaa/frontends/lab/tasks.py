@@ -16,6 +16,7 @@ from typing import Annotated
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.host.regular_files import read_regular, unplanted
 from kaa.shell.mistakes import MistakeError
 
 _CONFIG = "task.toml"
@@ -176,11 +177,9 @@ def _text(path: Path) -> str:
     """
     name = f"{path.parent.name}: {path.name}"
     try:
-        if not path.is_file():  # a named pipe would make us wait for its writer
-            raise TaskError(f"{path.parent.name}: it has no {path.name}. Write it")
-        if path.stat().st_size > _MOST_TEXT_BYTES:
-            raise TaskError(f"{name} has more than {_MOST_TEXT_BYTES:,} bytes. Shorten it")
-        return path.read_text("utf-8")
+        return read_regular(path, _MOST_TEXT_BYTES, unplanted).decode("utf-8")
+    except FileNotFoundError as error:
+        raise TaskError(f"{path.parent.name}: it has no {path.name}. Write it") from error
     except UnicodeDecodeError as error:
         raise TaskError(f"{name} is not UTF-8: {error.reason} at byte {error.start}. Correct it") from error
     except OSError as error:

@@ -17,8 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
+from kaa.host.known_projects import planted_link
+from kaa.host.paths import trail
 from kaa.host.process import files_limited_to
-from kaa.host.regular_files import lock, regular
+from kaa.host.regular_files import lock, straight
 from kaa.shell.extensions.errors import InstallationError
 
 # Of folders in which an installation is prepared or a removal ends; `discover` passes over hidden names.
@@ -165,14 +167,16 @@ def copy_folder(source: Path, tree: StagedTree) -> None:
     """Copy a folder, without `.git` and what Python compiled.
 
     Raises:
-        InstallationError: something in it is neither file, folder nor link, cannot be read, or exceeds a limit.
+        InstallationError: a command could have made a link to it; something in it is neither file, folder nor link,
+            cannot be read, or exceeds a limit.
+        OSError: it cannot be read, or a command exchanges folders in it for links.
     """
-    for name, path in _entries(source):
+    for name, path in _entries(_real(source)):
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
             tree.link(name, os.readlink(path))
         elif stat.S_ISREG(mode):
-            with open(path, "rb", opener=regular) as content:
+            with open(path, "rb", opener=straight) as content:
                 tree.write(name, content, executable=bool(mode & 0o100))
         else:
             raise InstallationError(f"{path} is neither a file, a folder nor a link: remove it")
@@ -183,11 +187,21 @@ def copy_file(source: Path, target: Path) -> None:
     """Copy an extension of one file.
 
     Raises:
+        InstallationError: a command could have made a link to it.
         OSError: it cannot be read.
     """
-    with open(source, "rb", opener=regular) as content, target.open("xb") as file:
+    with open(_real(source), "rb", opener=straight) as content, target.open("xb") as file:
         shutil.copyfileobj(content, file)
     target.chmod(0o600)
+
+
+def _real(source: Path) -> Path:
+    *links, real = trail(os.path.join(os.getcwd(), source))
+    if planted := planted_link(links, real, os.environ, added=True):
+        raise InstallationError(
+            f"{source}: a command of the model could have made the link {planted[0]}. If you mean {real}, name that"
+        )
+    return Path(real)
 
 
 def _entries(source: Path, above: str = "") -> Iterator[tuple[str, str]]:

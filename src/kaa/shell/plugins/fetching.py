@@ -5,7 +5,6 @@ Nothing that they contain is executed.
 
 import base64
 import io
-import os
 import re
 import tarfile
 from collections.abc import Mapping
@@ -103,7 +102,7 @@ class Fetcher:
         if not folder.is_dir():
             raise UnknownNameError(f"{folder} is no folder" if folder.exists() else f"{folder} does not exist")
         tree = self._tree()
-        copy_folder(Path(os.path.realpath(folder)), tree)
+        copy_folder(folder, tree)
         return Fetched(tree.top)
 
     def _repository(self, source: GitSource) -> Fetched:

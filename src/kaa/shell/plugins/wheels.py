@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kaa.components.plugins.agent_plugins import InvalidPluginError, wheel_folder, wheel_plugin_in
-from kaa.components.plugins.folder import Listing, PluginDirectory
+from kaa.components.plugins.folder import Listing, PluginDirectory, Within
 from kaa.components.plugins.json_fields import MAX_NAME
 from kaa.shell.extensions.errors import InstallationError
 
@@ -27,11 +27,11 @@ class WheelSource(NamedTuple):
 
 
 class FoundWheel(NamedTuple):
-    """A distribution that brings a plugin. `site`: has the distributions."""
+    """A distribution that brings a plugin. `site`: the folder in the project that has the distributions."""
 
     name: str
     version: str
-    site: Path
+    site: str
 
 
 def wheel_source(text: str, directory: str) -> WheelSource:
@@ -56,7 +56,7 @@ def wheels_with_plugins(project: Path) -> list[FoundWheel]:
                 continue
             places = map(os.path.dirname, glob.glob("*.dist-info/agent_plugins.json", root_dir=folder))
             named = (match for place in places if (match := _DISTRIBUTION.fullmatch(place)))
-            found += [FoundWheel(match[1], match[2], Path(folder)) for match in named]
+            found += [FoundWheel(match[1], match[2], os.path.relpath(folder, root)) for match in named]
     return sorted(found)
 
 
@@ -69,7 +69,7 @@ def plugin_of(source: WheelSource) -> tuple[FoundWheel, Listing]:
     wheels = wheels_with_plugins(source.project)
     for wheel in wheels:
         if wheel.name == source.name:
-            site = PluginDirectory(wheel.site)
+            site = Within(PluginDirectory(source.project), wheel.site)
             try:
                 about = site.read(f"{wheel.name}-{wheel.version}.dist-info/agent_plugins.json") or b""
                 return wheel, wheel_folder(site, wheel_plugin_in(about))
