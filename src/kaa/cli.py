@@ -207,7 +207,9 @@ def _parser() -> _Parser:
     tools.add_argument("--mcp-config", metavar="FILE", type=_file, help="also use the MCP servers in this file")
     tools.add_argument("--no-mcp", action="store_true", help="use no MCP servers")
     tools.add_argument("-nc", "--no-context-files", action="store_true", help="do not read AGENTS.md and CLAUDE.md")
-    tools.add_argument("--system-prompt", metavar="TEXT|FILE", help="replace the system prompt")
+    tools.add_argument(
+        "--system-prompt", metavar="TEXT|FILE", help="replace the system prompt; a file by ./, ../, ~/, / or .md, .txt"
+    )
     tools.add_argument(
         "--append-system-prompt", metavar="TEXT|FILE", action="append", default=[], help="append to the system prompt"
     )

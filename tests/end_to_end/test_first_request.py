@@ -61,24 +61,3 @@ def test_the_words_can_be_switched_off_for_a_model(kaa: Kaa, server: ModelServer
     (request,) = server.requests
     assert "decide yourself" not in request.json["system"][0]["text"]
     assert "each point" not in request.json["system"][0]["text"]
-
-
-def test_a_text_for_the_prompt_is_no_file_that_a_command_gave_its_name(
-    kaa: Kaa, server: ModelServer, tmp_path: Path
-) -> None:
-    (secret := tmp_path / "secret").write_text("the key")
-    (kaa.project / "Answer in German.").symlink_to(secret)
-    (kaa.project / "Briefly").write_text("the key")
-    (kaa.project / "notes").symlink_to(secret)
-    (kaa.project / "style.md").write_text("Write verse.")
-
-    kaa.run("--append-system-prompt", "Answer in German.", "--append-system-prompt", "Briefly", "-p", "Go")
-    led_out = kaa.run("--append-system-prompt", "./notes", "-p", "Go")
-    kaa.run("--append-system-prompt", "style.md", "-p", "Go")
-
-    german, verse = (str(request.json["system"]) for request in server.requests)
-    assert "Answer in German." in german
-    assert "Briefly" in german
-    assert "the key" not in german
-    assert (led_out.code, "./notes is a link out of the project" in led_out.err) == (2, True)
-    assert "Write verse." in verse

@@ -326,3 +326,23 @@ def test_slash_commands_show_and_switch(kaa: Kaa) -> None:
     assert "network: pypi.org" in shown.out
     assert refused.code == 1
     assert "give a port" in refused.err
+
+
+def test_a_text_of_a_flag_is_no_file_that_a_command_made_with_its_words_as_name(elsewhere: Path) -> None:
+    kaa, text = Kaa(elsewhere), "Answer in German."
+    (elsewhere / "key").write_text("SECRET")
+    (kaa.project / text).symlink_to(elsewhere / "key")
+    (kaa.project / "planted.md").symlink_to(elsewhere / "key")
+    (kaa.project / "mine.md").write_text("Be brief.")
+
+    with ModelServer([call("bash", command="echo Lie. >mine.md"), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("--append-system-prompt", text, "--append-system-prompt", "mine.md", "-p", "work")
+        refused = kaa.run("--system-prompt", "./planted.md", "-p", "work")
+        [_, last] = [json.dumps(request.json) for request in server.requests]
+
+    assert text in last
+    assert "Be brief." in last
+    assert "SECRET" not in last
+    assert (kaa.project / "mine.md").read_text() == "Be brief.", done
+    assert (refused.code, "planted.md: a symlink in a directory" in refused.err) == (2, True)

@@ -2,12 +2,12 @@
 
 import argparse
 import os
-import re
 from pathlib import Path
 
 from kaa.core.budget import Budget
 from kaa.ext.choices import TrustChoice
-from kaa.frontends.sandbox_flags import sandbox_flags
+from kaa.frontends.sandbox_flags import prompt_file, sandbox_flags
+from kaa.host.regular_files import read_regular, unplanted
 from kaa.shell.home import expanded
 from kaa.shell.options import (
     ContinueSession,
@@ -25,10 +25,6 @@ from kaa.shell.options import (
     ViewSession,
     Wire,
 )
-
-# `./a b`, `~/a b` or `/a b`; or without spaces, `prompts/review` or `review.md`.
-_PATH = re.compile(r"(?:\.{0,2}/|~).*|\S+/\S*|\S+\.[A-Za-z]\w{0,8}")
-_MOST_TEXT_BYTES = 1024 * 1024
 
 
 class UsageError(Exception):
@@ -78,29 +74,6 @@ class CommandLineOptions:
         """One of `-e`, spelled as `kaa ext permit` spells it: permissions are kept by path."""
         return Path(os.path.normpath(Path(self._directory or "", expanded(path))))
 
-    def _text(self, given: str) -> str:
-        """A text for the prompt, or the content of the file that it names.
-
-        It names one only if it is written as a path: commands could give a file any other name, too.
-
-        Raises:
-            UsageError: the file cannot be read, or commands could have chosen which it is.
-        """
-        path = os.path.join(self._directory or "", expanded(given))
-        if _PATH.fullmatch(given) is None or not os.path.exists(path):
-            return given
-        from kaa.host.paths import is_below  # lazy, both: few name a file
-        from kaa.host.regular_files import read_regular
-
-        real, project = os.path.realpath(path), os.path.realpath(self._directory or "")
-        if is_below(os.path.abspath(path), (self._directory or "", project)) and not is_below(real, (project,)):
-            raise UsageError(f"{given} is a link out of the project, to {real}: name that file instead")
-        try:
-            return read_regular(real, _MOST_TEXT_BYTES).decode()
-        except (OSError, UnicodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise UsageError(f"{given} cannot be read: {reason}") from None
-
     def conversation_options(self) -> ConversationOptions:
         """What was chosen for the first conversation. Each call looks again for the files that are named.
 
@@ -117,8 +90,8 @@ class CommandLineOptions:
             tools=() if arguments.no_tools else arguments.tools,
             exclude_tools=arguments.exclude_tools,
             builtin_tools=not arguments.no_builtin_tools,
-            system_prompt=self._text(arguments.system_prompt) if arguments.system_prompt is not None else None,
-            append_system_prompt=tuple(map(self._text, arguments.append_system_prompt)),
+            system_prompt=_text_or_file(arguments.system_prompt) if arguments.system_prompt is not None else None,
+            append_system_prompt=tuple(_text_or_file(text) for text in arguments.append_system_prompt),
             context_files=not arguments.no_context_files,
             approvals=arguments.approvals,
             fixed=tuple(
@@ -168,3 +141,19 @@ def _wire(arguments: argparse.Namespace) -> Wire:
     if not Path(arguments.replay).is_file():
         raise UsageError(f"there is no recording {arguments.replay} to replay")
     return Replay(Path(arguments.replay))
+
+
+def _text_or_file(text: str) -> str:
+    """The flag's value, or the content of the file it names.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if (file := prompt_file(text)) is None:
+        return text
+    try:
+        return read_regular(os.path.abspath(expanded(file)), opener=unplanted).decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read as a system prompt ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} cannot be read as a system prompt (it is not UTF-8)") from error

@@ -434,9 +434,11 @@ class Conversation:
         """Call `recorded` when the session gets a message within the block, as hooks made it: or a later one."""
 
         def note(event: Event) -> None:
-            if isinstance(event, MessageEnd) and isinstance(said := event.message, UserMessage):
-                if said.origin == message.origin and said.timestamp >= message.timestamp:
-                    recorded()
+            said = event.message if isinstance(event, MessageEnd) else None
+            if not isinstance(said, UserMessage) or said.origin != message.origin:
+                return
+            if said.timestamp >= message.timestamp:
+                recorded()
 
         unsubscribe = self.subscribe(note)
         try:

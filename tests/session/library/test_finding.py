@@ -124,17 +124,6 @@ def test_an_id_prefix_finds_the_session_of_this_project_first(root: Path) -> Non
     assert library.resolve("01A1-THEIRS") == theirs
 
 
-def test_a_file_with_the_name_of_an_id_is_no_session(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ours = stored(root / folder_name("/p"), "01a1-ours", "/p")
-    write_session(tmp_path / "01a1", user_entry("a", None, "forged"), header={**HEADER, "id": "01a1-ours"})
-    monkeypatch.chdir(tmp_path)
-
-    assert SessionLibrary("/p", root).resolve("01a1") == ours
-    assert SessionLibrary("/p", root).resolve("./01a1") == tmp_path / "01a1"
-
-
 def test_a_whole_id_is_not_ambiguous_because_others_begin_with_it(root: Path) -> None:
     nightly = stored(root / folder_name("/p"), "nightly", "/p")
     stored(root / folder_name("/p"), "nightly-42", "/p")
@@ -161,6 +150,17 @@ def test_a_path_is_taken_as_it_is(root: Path, tmp_path: Path, monkeypatch: pytes
     assert library.resolve(str(path)) == path
     assert library.resolve(path.name) == path
     assert library.resolve(f"~/{path.name}") == path
+
+
+def test_a_file_that_has_the_beginning_of_an_id_as_its_name_is_not_taken_for_the_session(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = stored(root / folder_name("/home/u/p"), "01a1", "/home/u/p")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "01a1").write_bytes(ours.read_bytes())
+
+    assert SessionLibrary("/home/u/p", root).resolve("01a1") == ours
+    assert SessionLibrary("/home/u/p", root).resolve("./01a1") == tmp_path / "01a1"
 
 
 @pytest.mark.parametrize("wanted", ["", "gone.jsonl", "./gone", "x" * 5000, "~no-such-user/x", "a\0b"])

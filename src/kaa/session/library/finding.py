@@ -107,7 +107,7 @@ class SessionLibrary:
         return next((path for path, _ in self._newest_first()), None)
 
     def resolve(self, wanted: str) -> Path:
-        """The session that a user means by a path or the beginning of an id.
+        """The session that a user means by a path, with a slash or `.jsonl`, or by the beginning of an id.
 
         Sessions in this project's folder come first; if none fits, those of all projects are tried, then those of
         other programs. A whole id means its session, even if others there begin with it.
