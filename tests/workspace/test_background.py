@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kaa.workspace import terminal
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.local import LocalWorkspace
@@ -41,7 +42,7 @@ class Manual:
         self.outputs: list[OnOutput] = []
         self.endings: list[asyncio.Future[CommandResult]] = []
 
-    async def run(self, _command: CommandRequest, on_output: OnOutput) -> CommandResult:
+    async def run(self, _command: CommandRequest, on_output: OnOutput, _terminal: object) -> CommandResult:
         self.outputs.append(on_output)
         self.endings.append(asyncio.get_running_loop().create_future())
         return await self.endings[-1]
@@ -192,6 +193,75 @@ def test_a_process_outlives_the_call_and_other_commands(local: RunLocal, sandbox
         assert workspace.processes.output(process.id).data == b"up\ndown\n"
 
     local(scenario, sandbox=sandbox)
+
+
+_ANSWERS = "import sys; print(sys.stdin.isatty(), sys.stdout.isatty(), flush=True); print('hello', input('name? '))"
+
+
+@pytest.mark.parametrize("sandbox", [SandboxOptions(mode="full-access"), SandboxOptions()])
+@pytest.mark.usefixtures("mounts")
+def test_input_can_be_written_to_one_with_a_terminal(local: RunLocal, sandbox: SandboxOptions) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        processes = workspace.processes
+        command = CommandRequest(["python3", "-c", _ANSWERS], terminal=True)
+        process = await workspace.run_in_background(command)
+        while not processes.output(process.id).data.endswith(b"name? "):
+            size = processes.output(process.id).end
+            assert (await processes.wait(process.id, HANG_SECONDS, beyond=size)).state == "running"
+
+        assert await processes.write(process.id, b"Ada\n")
+        ended = await processes.wait(process.id, HANG_SECONDS)
+
+        assert ended.result is not None
+        assert ended.result.exit_code == 0
+        assert processes.output(process.id).data == b"True True\nname? hello Ada\n"
+        assert not await processes.write(process.id, b"more\n")
+
+    local(scenario, sandbox=sandbox)
+
+
+@pytest.mark.parametrize("sandbox", [SandboxOptions(mode="full-access"), SandboxOptions()])
+@pytest.mark.usefixtures("mounts")
+def test_ctrl_c_interrupts_what_runs_in_a_terminal(local: RunLocal, sandbox: SandboxOptions) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        script = "trap 'echo interrupted; exit 3' INT; echo ready; while :; do sleep 0.01; done"
+        process = await workspace.run_in_background(CommandRequest(["bash", "-c", script], terminal=True))
+        await workspace.processes.wait(process.id, HANG_SECONDS, beyond=0)
+
+        assert await workspace.processes.write(process.id, b"\x03")
+        ended = await workspace.processes.wait(process.id, HANG_SECONDS)
+
+        assert ended.result is not None
+        assert ended.result.exit_code == 3
+
+    local(scenario, sandbox=sandbox)
+
+
+def test_what_reads_no_input_is_not_written_to(local: RunLocal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "_SECONDS", 0.05)
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        without = await workspace.run_in_background(CommandRequest(["sleep", "1000"]))
+        deaf = await workspace.run_in_background(CommandRequest(["sleep", "1000"], terminal=True))
+
+        assert not await workspace.processes.write(without.id, b"x\n")
+        assert not await workspace.processes.write(deaf.id, b"x\n" * 100_000)
+
+    local(scenario)
+
+
+@pytest.mark.usefixtures("mounts")
+def test_what_runs_outside_the_sandbox_takes_no_input(local: RunLocal) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        command = CommandRequest(["cat"], terminal=True)
+        inside = await workspace.run_in_background(command)
+        assert await workspace.processes.write(inside.id, b"x\n")
+        outside = [workspace.unconfined(), workspace.unattended(), workspace.watched()]
+        started = [await view.run_in_background(command) for view in outside]
+
+        assert not any([await workspace.processes.write(one.id, b"x\n") for one in started])
+
+    local(scenario, sandbox=SandboxOptions())
 
 
 def test_stopping_one_stops_its_whole_tree(local: RunLocal, project: Path, processes: Processes) -> None:

@@ -6,6 +6,7 @@ import fcntl
 import os
 import select
 import signal
+import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -236,6 +237,8 @@ def _candidates(program: str, env: Mapping[str, str]) -> list[str]:
 
 
 def _spawn(program: str, argv: list[str], env: Mapping[str, str], streams: Streams) -> int:
+    if streams.stdin is not None and os.isatty(streams.stdin):
+        return _fork(program, argv, env, streams)
     redirections = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
         if streams.stdin is None
@@ -252,6 +255,26 @@ def _spawn(program: str, argv: list[str], env: Mapping[str, str], streams: Strea
         if error.errno != errno.ENOEXEC or program == "/bin/sh":
             raise
         return _spawn("/bin/sh", ["/bin/sh", program, *argv[1:]], env, streams)  # a script without #!, as execvp(3)
+
+
+def _fork(program: str, argv: list[str], env: Mapping[str, str], streams: Streams) -> int:
+    """Start a program whose session owns its terminal, for Ctrl-C and /dev/tty; `posix_spawn` has no way to do that."""
+    if not os.access(program, os.X_OK):
+        error = errno.EACCES if os.path.exists(program) else errno.ENOENT
+        raise OSError(error, os.strerror(error))
+    if pid := os.fork():
+        return pid
+    try:
+        os.setsid()
+        for number, one in enumerate((streams.stdin, streams.stdout, streams.stderr)):
+            os.dup2(-1 if one is None else one, number)
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        for ignored in _IGNORED_SIGNALS:
+            signal.signal(ignored, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.execve(program, argv, env)  # noqa: S606 - as above, without a shell
+    finally:
+        os._exit(_NOT_EXECUTABLE >> 8)
 
 
 def _lifted(descriptor: int, lowest: int) -> int:

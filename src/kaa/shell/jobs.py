@@ -48,7 +48,7 @@ class Jobs:
     def changed(self, process: BackgroundProcess) -> None:
         """Follow a process that has begun or ended, and tell of an end that is news."""
         from kaa.builtin.background import status_of, title_of  # lazy: few conversations have background processes
-        from kaa.builtin.tools.process import model_view
+        from kaa.builtin.tools.process_view import model_view
 
         if process.state == "running":
             return  # the model does not know of it yet
@@ -83,7 +83,7 @@ class Jobs:
     def _note(self) -> None:
         """Note the jobs that would end with kaa now, if they are others than before."""
         from kaa.builtin.background import title_of  # lazy, as above
-        from kaa.builtin.tools.process import model_view
+        from kaa.builtin.tools.process_view import model_view
 
         view = model_view(self._context)
         running = [one for one in self._context.workspace.processes.list() if one.state == "running"]
@@ -102,7 +102,7 @@ class Jobs:
 
     def _tell_model(self) -> None:
         """Say what a result of a tool has not said meanwhile. Nothing may come between a call and its result."""
-        from kaa.builtin.tools.process import model_view  # lazy, as above
+        from kaa.builtin.tools.process_view import model_view  # lazy, as above
 
         self._untold = False
         if ends := model_view(self._context).endings():

@@ -34,6 +34,7 @@ _CHANGE_CODE = (
     "kaa.shell.checkpoints.git_settings",
     "kaa.builtin.completion_check.proof",
     "kaa.builtin.command_kinds",
+    "kaa.builtin.tools.running",
     "kaa.workspace.sandbox.denials",
     "kaa.workspace.sandbox.outside_services",
     "kaa.hands.confinement.failed_connections",

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from kaa.builtin.live_output import StreamedOutput
-from kaa.builtin.tools.bash import find_shell, kept_output
+from kaa.builtin.tools.running import find_shell, kept_output
 from kaa.builtin.truncate import MAX_BYTES, MAX_LINES
 from kaa.core.agent import Agent
 from kaa.core.events import (

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -18,7 +18,10 @@ from kaa.workspace.protocol import (
     TooManyProcessesError,
 )
 
-RunCommand: TypeAlias = Callable[[CommandRequest, OnOutput], Awaitable[CommandResult]]
+if TYPE_CHECKING:
+    from kaa.workspace.terminal import Terminal
+
+RunCommand: TypeAlias = "Callable[[CommandRequest, OnOutput, Terminal | None], Awaitable[CommandResult]]"
 
 _MAX_RUNNING = 16
 _MAX_ENDED = 32  # that are remembered; each keeps the end of its output in memory
@@ -76,10 +79,22 @@ class ProcessTable:
     def output(self, process_id: int, position: int = 0) -> BackgroundOutput:
         return self._process(process_id).output(position)
 
-    async def wait(self, process_id: int, seconds: float) -> BackgroundProcess:
+    async def wait(self, process_id: int, seconds: float, beyond: int | None = None) -> BackgroundProcess:
         process = self._process(process_id)
-        await asyncio.wait({process.task}, timeout=seconds)
+        more = None if beyond is None else asyncio.create_task(process.more(beyond))
+        waited: set[asyncio.Task[CommandResult] | asyncio.Task[None]] = {process.task}
+        if more is not None:
+            waited.add(more)
+        try:
+            await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if more is not None:
+                more.cancel()
         return process.info
+
+    async def write(self, process_id: int, data: bytes) -> bool:
+        terminal = self._process(process_id).terminal
+        return terminal is not None and await terminal.write(data)
 
     async def stop(self, process_id: int) -> BackgroundProcess:
         process = self._process(process_id)
@@ -118,8 +133,12 @@ class _Process:
         self._started = time.monotonic()
         self._seconds: float | None = None
         self._output = OutputCollector(command.tail_bytes, logs=logs, spill_lines=command.spill_lines, on_output=None)
+        self._fed = asyncio.Event()
+        self.terminal = _terminal() if command.terminal else None
         self.task: asyncio.Task[CommandResult] = asyncio.create_task(self._run(run))
         self.task.add_done_callback(_look_at)
+        if (terminal := self.terminal) is not None:  # also if it is stopped before it begins
+            self.task.add_done_callback(lambda _: terminal.close())
 
     @property
     def info(self) -> BackgroundProcess:
@@ -150,15 +169,31 @@ class _Process:
         start = max(min(position, size), size - len(tail))
         return BackgroundOutput(tail[len(tail) - (size - start) :], start, size)
 
+    async def more(self, position: int) -> None:
+        """Wait for output beyond a position."""
+        while self._output.size <= position:
+            self._fed.clear()
+            await self._fed.wait()
+
+    def _feed(self, chunk: bytes) -> None:
+        self._output.feed(chunk)
+        self._fed.set()
+
     async def _run(self, run: RunCommand) -> CommandResult:
         try:
             # Its whole output is kept here, where it can be read from the start on.
             command = msgspec.structs.replace(self._command, spill=False, carries_findings=False)
-            result = await run(command, self._output.feed)
+            result = await run(command, self._feed, self.terminal)
         finally:
             self._seconds = time.monotonic() - self._started
             self._output.close()
         return msgspec.structs.replace(result, log_path=self._output.log_path, log_cut=self._output.log_cut)
+
+
+def _terminal() -> "Terminal":
+    from kaa.workspace.terminal import Terminal  # lazy, as above
+
+    return Terminal()
 
 
 def _look_at(task: "asyncio.Task[CommandResult]") -> None:

@@ -15,6 +15,7 @@ from kaa.workspace.slots import Slot, Slots
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
+    from kaa.workspace.terminal import Terminal
 
 GRACE_SECONDS = 2.0
 # Killing the tree gives up after a second; whoever answers later than that has died or hangs.
@@ -92,6 +93,7 @@ class CommandRunner:
         waited: Callable[[], float] = lambda: 0.0,
         fields: Mapping[str, object] | None = None,
         kind: Literal["command", "background"] = "command",
+        terminal: "Terminal | None" = None,
     ) -> Ending:
         """Run a command to its end.
 
@@ -103,13 +105,14 @@ class CommandRunner:
             output: gets stdout and stderr as they come; or the streams the command is to have itself.
             given: called when it has these streams: the caller needs them no more.
             waited: returns the seconds so far in which it may have waited for its user; these do not count.
+            terminal: takes the place of the pipe for the output, and gives input.
 
         Raises:
             OSError: the directory cannot be entered.
             WorkspaceUnavailableError: the slot died.
         """
         slot = await self._slots.take(kind)
-        command = _RunningCommand(slot, output)
+        command = _RunningCommand(slot, output, terminal)
         self._running.add(command)
         self._idle.clear()
         try:
@@ -140,11 +143,13 @@ class CommandRunner:
 class _RunningCommand:
     """One command from its start to its end."""
 
-    def __init__(self, slot: Slot, output: Callable[[bytes], None] | OwnStreams) -> None:
+    def __init__(
+        self, slot: Slot, output: Callable[[bytes], None] | OwnStreams, terminal: "Terminal | None" = None
+    ) -> None:
         self._slot = slot
         # Done when the command has to be stopped: with an exception if that is because `output` raised it.
         self._interruption: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pipe = None if isinstance(output, OwnStreams) else _Pipe(output, self._interruption)
+        self._pipe = None if isinstance(output, OwnStreams) else _Pipe(output, self._interruption, terminal)
         self._stopped = False
         self._grace = GRACE_SECONDS
         self._reusable = False
@@ -206,11 +211,11 @@ class _RunningCommand:
                 request, descriptors=() if self._streams is None else self._streams.descriptors
             )
             return
-        write_end = self._pipe.open()
+        descriptors = self._pipe.open()
         try:
-            await self._slot.channel.send(request, descriptors=[write_end])
+            await self._slot.channel.send(request, descriptors=descriptors)
         finally:
-            os.close(write_end)
+            os.close(descriptors[0])
 
     async def _end(self) -> "_EndReply":
         return parse((await self._slot.channel.receive()).header, _EndReply)
@@ -244,15 +249,23 @@ class _Pipe:
 
     Args:
         failure: gets the exception if `output` raises one; nothing is read any more then.
+        terminal: takes the place of the pipe.
     """
 
-    def __init__(self, output: Callable[[bytes], None], failure: "asyncio.Future[None]") -> None:
+    def __init__(
+        self, output: Callable[[bytes], None], failure: "asyncio.Future[None]", terminal: "Terminal | None"
+    ) -> None:
         self._output = output
         self._failure = failure
+        self._terminal = terminal
         self._read_end: int | None = None
 
-    def open(self) -> int:
-        """Create the pipe and start reading. Returns the end for writing, which the caller closes."""
+    def open(self) -> list[int]:
+        """Create the pipe and start reading. Returns its other end, which the caller closes, for each stream."""
+        if self._terminal is not None:
+            self._read_end, theirs = self._terminal.take()
+            asyncio.get_running_loop().add_reader(self._read_end, self._read)
+            return [theirs] * 3
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
         if hasattr(fcntl, "F_SETPIPE_SZ"):
@@ -260,7 +273,7 @@ class _Pipe:
                 fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._read_end = read_end
         asyncio.get_running_loop().add_reader(read_end, self._read)
-        return write_end
+        return [write_end]
 
     def drain(self) -> None:
         """Read what is there, without waiting: a process that escaped may hold the other end open for ever."""
@@ -282,6 +295,8 @@ class _Pipe:
             chunk = os.read(self._read_end, _READ_BYTES)
         except BlockingIOError:
             return 0
+        except OSError:  # of a terminal that no program has open any more
+            chunk = b""
         if not chunk:
             self.close()
             return 0

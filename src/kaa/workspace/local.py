@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from kaa.workspace.protected_files import Owner
     from kaa.workspace.ripgrep import Ripgrep
     from kaa.workspace.sandbox.narrowing import Beside
+    from kaa.workspace.terminal import Terminal
 
 # When it is looked whether a background process listens on a port: most servers start within some seconds.
 _SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
@@ -138,6 +139,7 @@ class LocalWorkspace:
         self._seen: Mapping[str, bytes] | None = None
         self._linkless: Mapping[str, object] | None = None  # fields of requests to run commands
         self._variables: Mapping[str, str | None] = {}  # for commands, besides the usual ones
+        self._takes_input = True  # outside, a yes to one command is none to what could be written to it
         self._start = ""  # the directory that commands start in; empty for the one that they ask for
         # Made of the first part; whether programs are found that commands installed.
         self._commands_environment: tuple[Mapping[str, str], dict[bool, dict[str, str]]] | None = None
@@ -455,8 +457,9 @@ class LocalWorkspace:
         command: CommandRequest,
         on_output: OnOutput | None = None,
         kind: Literal["command", "background"] = "command",
+        terminal: "Terminal | None" = None,
     ) -> CommandResult:
-        """`kind`: `background` for what `run_in_background` starts."""
+        """`kind`: `background` for what `run_in_background` starts, with the terminal that it may have."""
         from kaa.workspace.output import OutputCollector  # lazy: many conversations run no command
 
         output = OutputCollector(
@@ -494,6 +497,7 @@ class LocalWorkspace:
                         output=output.feed,
                         fields=self._linkless,
                         kind=kind,
+                        terminal=terminal,
                     )
             finally:
                 output.close()
@@ -527,6 +531,8 @@ class LocalWorkspace:
         )
 
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
+        if not self._takes_input:
+            command = msgspec.structs.replace(command, terminal=False)
         return self._processes.start(command, self._run_in_background)
 
     @property
@@ -641,11 +647,13 @@ class LocalWorkspace:
         await self._outside.close()
         await self.sandbox.close()
 
-    async def _run_in_background(self, command: CommandRequest, on_output: OnOutput | None) -> CommandResult:
+    async def _run_in_background(
+        self, command: CommandRequest, on_output: OnOutput | None, terminal: "Terminal | None"
+    ) -> CommandResult:
         with self.sandbox.findings.in_background(self._listener):
             watching = asyncio.create_task(self._watch_for_servers())
             try:
-                return await self.run(command, on_output, "background")
+                return await self.run(command, on_output, "background", terminal)
             finally:
                 watching.cancel()
                 await asyncio.wait({watching})
@@ -792,9 +800,11 @@ class LocalWorkspace:
         return Sandbox(self._root, self._home, open_to_all, self._places, self._own_environment, beside=self.sandbox)
 
     def _view_outside(self, sandbox: Sandbox, environment: Mapping[str, str]) -> "LocalWorkspace":
-        return LocalWorkspace(
+        view = LocalWorkspace(
             self._root, environment, self._home, sandbox, self._places, self._processes, follows_links=False
         )
+        view._takes_input = False
+        return view
 
     async def close_view(self) -> None:
         """Stop what runs in this view alone; its sandbox belongs to another one."""

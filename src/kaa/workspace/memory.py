@@ -246,7 +246,8 @@ class MemoryWorkspace:
         return result
 
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
-        return self._processes.start(command, self.run)
+        without = msgspec.structs.replace(command, terminal=False)
+        return self._processes.start(without, lambda one, on_output, _terminal: self.run(one, on_output))
 
     @property
     def processes(self) -> ProcessTable:

@@ -189,6 +189,7 @@ class CommandRequest(msgspec.Struct, frozen=True):
             processes in the background: their results are read late or never, so the user is told at once.
         finds_installed: it finds programs that earlier commands installed for the user. Not for hooks and for what kaa
             runs by itself: a program of the user's that is missing must not be the model's.
+        terminal: in the background, its standard streams are a terminal, so that input can be written to it.
     """
 
     argv: Sequence[str]
@@ -200,6 +201,7 @@ class CommandRequest(msgspec.Struct, frozen=True):
     spill_lines: int | None = None
     carries_findings: bool = True
     finds_installed: bool = True
+    terminal: bool = False
 
 
 class CommandResult(msgspec.Struct, frozen=True):
@@ -303,8 +305,18 @@ class BackgroundProcesses(Protocol):
         """
         ...
 
-    async def wait(self, process_id: int, seconds: float) -> BackgroundProcess:
-        """Wait for a process to end, for so many seconds at most. Raises as `output` does."""
+    async def wait(self, process_id: int, seconds: float, beyond: int | None = None) -> BackgroundProcess:
+        """Wait for a process to end, for so many seconds at most. Raises as `output` does.
+
+        Args:
+            process_id: its number.
+            seconds: to wait at most.
+            beyond: it also suffices if there is output beyond this position.
+        """
+        ...
+
+    async def write(self, process_id: int, data: bytes) -> bool:
+        """Write input to the terminal of a process. Returns False if it takes none. Raises as `output` does."""
         ...
 
     async def stop(self, process_id: int) -> BackgroundProcess:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kaa.builtin.tools import bash
+from kaa.builtin.tools import running
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError
 from kaa.ext.context import WorkspacePermit
@@ -60,7 +60,7 @@ class Scene(MemoryWorkspace):
 
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bash, "_BACKGROUND_GRACE_SECONDS", 0.02)
+    monkeypatch.setattr(running, "_BACKGROUND_GRACE_SECONDS", 0.02)
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +100,37 @@ def test_output_gives_what_is_new() -> None:
         assert (
             await scene.tools.text("process", action="output", id=1) == "(nothing new)\n[Process 1: exited with code 3]"
         )
+
+    play(scenario)
+
+
+def test_wait_ends_with_new_output_or_with_the_process() -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.start()
+
+        waiting = asyncio.create_task(scene.tools.text("process", action="wait", id=1))
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        scene.printers[0](b"one\n")
+        assert await waiting == "one\n[Process 1: running for 0 s]"
+
+        waiting = asyncio.create_task(scene.tools.text("process", action="wait", id=1))
+        await scene.end(1, exit_code=3)
+        assert await waiting == "(nothing new)\n[Process 1: exited with code 3]"
+        assert "running" in await scene.start()
+        assert await scene.tools.text("process", action="wait", id=2, seconds=0.01) == (
+            "(nothing new)\n[Process 2: running for 0 s]"
+        )
+
+    play(scenario)
+
+
+def test_input_goes_only_to_a_process_that_takes_some() -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.start()
+        refused = await scene.tools.failure("bash", command="exit", process=1)
+        assert refused == "Process 1 (running for 0 s) takes no input."  # it has no terminal in memory
+        assert "no background process 7" in await scene.tools.failure("bash", command="exit", process=7)
 
     play(scenario)
 
@@ -276,7 +307,7 @@ def test_too_many_are_refused() -> None:
 
 
 def test_a_call_that_is_cancelled_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bash, "_BACKGROUND_GRACE_SECONDS", 60)
+    monkeypatch.setattr(running, "_BACKGROUND_GRACE_SECONDS", 60)
 
     async def scenario(scene: Scene) -> None:
         call = asyncio.create_task(scene.tools.call("bash", command="x", background=True))

@@ -15,7 +15,7 @@ PARAMETERS = {
     "bash": {"command", "timeout", "background"},
     "edit": {"path", "edits"},
     "write": {"path", "content"},
-    "process": {"action", "id"},
+    "process": {"action", "id", "input", "seconds"},
     "request_permission": {"kind", "value", "reason"},
     "grep": {"pattern", "path", "glob", "ignoreCase", "literal", "context", "limit"},
     "find": {"pattern", "path", "limit"},
@@ -40,7 +40,7 @@ def test_the_schemas_of_the_default_tools_stay_small() -> None:
 
     schemas = [msgspec.json.encode(tools[name].tool.schema).decode() for name in DEFAULT]
 
-    assert sum(map(len, schemas)) <= 2020
+    assert sum(map(len, schemas)) <= 2130
 
 
 def test_schemas_hold_no_words_for_maintainers() -> None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kaa.builtin.file_paths import Located
 
 _DESCRIPTION = (
-    f"Read a text file or image. At most {MAX_LINES} lines or {MAX_BYTES // 1024} KB:"
-    " continue a longer one with offset."
+    "Read a text file or image. "
+    f"At most {MAX_LINES} lines or {MAX_BYTES // 1024} KB: continue a longer one with offset."
 )
 _SAMPLE_BYTES = 4096
 _MAX_WHOLE_BYTES = 64 * 1024 * 1024
