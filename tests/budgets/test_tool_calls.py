@@ -24,8 +24,8 @@ _BUDGET = Budget.parse(
                  programs  messages  flushes  entries  hooks  contexts  session bytes  checkpoint bytes  other bytes
     read                .         2        .        2     16        18           3900                 .            .
     write               .        12        1        3     16        18           1050               500            .
-    edit Python         .        14        1        3     16        18           1350              3350            .
-    edit JSON           .        14        1        3     16        18           1400              1400            .
+    edit Python         .        14        1        3     16        18           1500              3350            .
+    edit JSON           .        14        1        3     16        18           1550              1400            .
     bash                1         6        .        2     16        18            850                 .            .
     """,
     slack={"session bytes": 100, "checkpoint bytes": 100},

@@ -1,4 +1,4 @@
-"""A quote that is not in the file is answered with the most similar lines, their numbers and the difference."""
+"""A quote that is not in the file is answered with the most similar lines, without signs that a model could copy."""
 
 import pytest
 
@@ -17,36 +17,36 @@ def second(items):
 """
 
 
-def test_the_differing_line_is_shown_with_its_number() -> None:
+def test_the_nearest_lines_are_shown_as_they_are_in_the_file() -> None:
     text = describe_nearest(SOURCE, "def second(items):\n    total = max(items)\n    return total\n")
 
     assert text == (
-        "Nearest is lines 7-9 (- file, + oldText):\n"
-        " 7 def second(items):\n"
-        "-8     total = sum(items)\n"
-        "+      total = max(items)\n"
-        " 9     return total\n"
+        "The nearest text is lines 7-9:\n"
+        "def second(items):\n"
+        "    total = sum(items)\n"
+        "    return total\n"
         "Quote the text of the file exactly."
     )
 
 
-def test_white_space_is_made_visible_when_only_it_differs() -> None:
+def test_white_space_is_named_when_only_it_differs() -> None:
     text = describe_nearest("if x:\n\tcall(x)\n", "if x:\n    call(x)")
 
-    assert "-2 '\\tcall(x)'" in text
-    assert "+  '    call(x)'" in text
+    assert "\n\tcall(x)\n" in text
+    assert "It differs only in white space (the file has tabs)." in text
+    assert "only in white space." in describe_nearest("if x:\n  call(x)\n", "if x:\n    call(x)")
 
 
 def test_a_quote_without_any_whole_line_of_the_file_is_found_by_its_words() -> None:
     text = describe_nearest(SOURCE, "totals = sum(items, start=0)")
 
-    assert "Nearest is line 8" in text
+    assert "The nearest text is line 8" in text
 
 
 def test_rare_words_count_more_than_frequent_ones() -> None:
     source = "value = compute(value)\n" * 50 + "value = compute(special)\n" + "value = compute(value)\n" * 50
 
-    assert "Nearest is line 51" in describe_nearest(source, "value = compute(special, value)")
+    assert "The nearest text is line 51" in describe_nearest(source, "value = compute(special, value)")
 
 
 @pytest.mark.parametrize("source", ["", "\n\n", "completely different\n", "\r\r"])
@@ -72,9 +72,9 @@ def test_long_differences_are_cut_short() -> None:
 
 
 def test_line_numbers_count_line_feeds_in_files_with_other_endings() -> None:
-    assert "Nearest is line 3" in describe_nearest("a\r\nb\r\ncall(one)\r\n", "call(two, one)")
-    assert "Nearest is line 2" in describe_nearest("a\rcall(one)\r", "call(two, one)")
+    assert "The nearest text is line 3" in describe_nearest("a\r\nb\r\ncall(one)\r\n", "call(two, one)")
+    assert "The nearest text is line 2" in describe_nearest("a\rcall(one)\r", "call(two, one)")
 
 
 def test_a_quote_that_would_begin_before_the_file_is_placed_at_its_start() -> None:
-    assert "Nearest is line" in describe_nearest("    total = sum(items)\n", "x\ny\ntotal = sum(items)\n")
+    assert "The nearest text is line" in describe_nearest("    total = sum(items)\n", "x\ny\ntotal = sum(items)\n")

@@ -7,6 +7,7 @@ from kaa.builtin.tools import extend
 from kaa.core.messages import Json, Message, TextContent
 from kaa.core.tool import Permit, ToolError, ToolResult
 from kaa.ext.command_reading import CommandReading
+from kaa.ext.features import Features
 from kaa.ext.showing import ConversationDisplay
 from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.reach import reach
@@ -40,6 +41,8 @@ class _NewSession:
 
 class _Control:
     """Of a conversation that has just begun: what tools ask of one."""
+
+    features = Features()
 
     def session(self, _extension: str) -> _NewSession:
         """That of the conversation."""

@@ -13,6 +13,10 @@ import msgspec
 from kaa.builtin.text_edit import Substitution
 
 _CONTEXT_LINES = 4
+# For models. What is longer they have just written.
+_AROUND_LINES = 3
+_SHOWN_LINES = 20  # of the beginning, and of the end
+_SHOWN_CHARACTERS = 300
 MAX_LINE_CHARACTERS = 1000
 """Where a longer line is cut, with an ellipsis."""
 
@@ -58,6 +62,23 @@ def diff_of_changes(
     width = len(str(max(len(lines), len(lines) + grown)))
     layout = _Layout(width, context_lines, line_characters)
     return EditDiff("\n".join(layout.render(lines, hunks)), hunks[0].first + 1)
+
+
+def changed_lines(text: str, changes: Sequence[Substitution]) -> str:
+    """The lines that changes made and some around them, as they are in the new text: models quote and copy them."""
+    ending = "\r" if "\r" in text and "\n" not in text else "\n"
+    lines = split_lines(text, ending)
+    rendered = _Layout(0, _AROUND_LINES, _SHOWN_CHARACTERS).render(lines, _hunks(lines, changes, ending))
+    shown = ["…" if line == "  ..." else line.partition(" ")[2] for line in _without_signs(rendered)]
+    if len(shown) > 2 * _SHOWN_LINES:
+        shown = [*shown[:_SHOWN_LINES], f"… ({len(shown) - 2 * _SHOWN_LINES} more lines)", *shown[-_SHOWN_LINES:]]
+    return "\n".join(shown).strip("…\n")
+
+
+def _without_signs(rendered: Iterator[str]) -> Iterator[str]:
+    for line in rendered:
+        if not line.startswith("-"):
+            yield line if line == "  ..." else line[1:]
 
 
 def split_lines(text: str, ending: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What to say when quoted text is not in a file: where the most similar lines are, and how they differ.
+"""What to say when quoted text is not in a file: where the most similar lines are, and how they read.
 
 Candidates come from substring searches for the quote's lines and words, which run at C speed, so that a file of
 50,000 lines answers as fast as a small one; only a handful of small windows are compared in earnest.
@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 import msgspec
 
@@ -34,7 +34,7 @@ class _Window(msgspec.Struct, frozen=True):
 
 
 def describe_nearest(text: str, quote: str) -> str:
-    """Where the most similar text is and how it differs from the quote, in a few lines for the model."""
+    """Where the most similar text is, as it is in the file: models copy what they are shown, also signs of a diff."""
     lines = _lines(text)
     quoted = _lines(quote.strip("\r\n"))[:_MAX_QUOTE_LINES]
     window = _nearest_window(lines, quoted)
@@ -42,8 +42,11 @@ def describe_nearest(text: str, quote: str) -> str:
         return "The file has nothing similar. Read it again and quote its text exactly."
     last = window.first + len(window.lines)
     place = f"line {last}" if len(window.lines) == 1 else f"lines {window.first + 1}-{last}"
-    comparison = "\n".join(_comparison(window, quoted))
-    return f"Nearest is {place} (- file, + oldText):\n{comparison}\nQuote the text of the file exactly."
+    has_tabs = "\t" in "".join(window.lines) and "\t" not in "".join(quoted)
+    tabs = " (the file has tabs)" if has_tabs else ""
+    blanks = f" It differs only in white space{tabs}." if _differ_in_blanks(window.lines, quoted) else ""
+    shown = "\n".join(_around_difference(window, quoted))
+    return f"The nearest text is {place}:\n{shown}\nQuote the text of the file exactly.{blanks}"
 
 
 def _lines(text: str) -> list[str]:
@@ -105,26 +108,13 @@ def _hits(text: str, needle: str) -> list[int]:
     return hits
 
 
-def _comparison(window: _Window, quoted: Sequence[str]) -> list[str]:
-    """Lines of the file and, where they differ, of the quote, from just before the first difference on."""
-    shown: list[str] = []
-    first_difference = None
-    width = len(str(window.first + len(window.lines)))
-    for tag, file_from, file_to, quote_from, quote_to in SequenceMatcher(None, window.lines, quoted).get_opcodes():
-        if tag != "equal" and first_difference is None:
-            first_difference = len(shown)
-        sign = " " if tag == "equal" else "-"
-        removed, added = window.lines[file_from:file_to], quoted[quote_from:quote_to]
-        show = repr if tag == "replace" and _differ_in_blanks(removed, added) else str
-        shown += [
-            f"{sign}{number:>{width}} {show(line[:_MAX_SHOWN_CHARACTERS])}"
-            for number, line in enumerate(removed, start=window.first + file_from + 1)
-        ]
-        if tag != "equal":
-            shown += [f"+{'':{width}} {show(line[:_MAX_SHOWN_CHARACTERS])}" for line in added]
-    begin = max((first_difference or 0) - _LINES_BEFORE_DIFFERENCE, 0)
-    rest = len(shown) - begin - _MAX_SHOWN_LINES
-    return [*shown[begin : begin + _MAX_SHOWN_LINES], *(["…"] if rest > 0 else [])]
+def _around_difference(window: _Window, quoted: Sequence[str]) -> list[str]:
+    """Lines of the file as they are, from just before the first one that differs from the quote."""
+    pairs = zip(window.lines, quoted, strict=False)
+    equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    begin = max(equal - _LINES_BEFORE_DIFFERENCE, 0) if len(window.lines) > _MAX_SHOWN_LINES else 0
+    shown = [line[:_MAX_SHOWN_CHARACTERS] for line in window.lines[begin : begin + _MAX_SHOWN_LINES]]
+    return [*(["…"] if begin else []), *shown, *(["…"] if begin + len(shown) < len(window.lines) else [])]
 
 
 def _differ_in_blanks(removed: Sequence[str], added: Sequence[str]) -> bool:

@@ -32,7 +32,7 @@ def test_the_answer_is_short_and_the_diff_is_for_people() -> None:
 
     result = run(Toolbox(workspace).call("edit", path="a.txt", edits=[EDIT, {"oldText": "three\n", "newText": ""}]))
 
-    assert text_of(result) == "Applied 2 edits to a.txt, the first in line 2."
+    assert text_of(result) == "Applied 2 edits to a.txt, the first in line 2.\nIt now reads:\none\n2  "
     assert result.details == {"diff": " 1 one\n-2 two  \n+2 2  \n-3 three", "firstChangedLine": 2}
     assert workspace.files == {"/project/a.txt": b"one\r\n2  \r\n"}
 
@@ -68,10 +68,26 @@ def test_arguments_beyond_repair_are_refused_with_a_path() -> None:
         run(tools.call("edit", path="a.txt", edits="two -> 2"))
 
 
-def test_one_edit_is_answered_with_its_line() -> None:
-    tools = Toolbox(MemoryWorkspace({"a.txt": SOURCE}))
+def test_an_edit_is_answered_with_its_lines_and_three_around_them() -> None:
+    source = "".join(f"line {number}\n" for number in range(1, 31))
+    tools = Toolbox(MemoryWorkspace({"a.txt": source.encode()}))
+    edits = [{"oldText": "line 5\n", "newText": "five\nand more\n"}, {"oldText": "line 25\n", "newText": ""}]
 
-    assert run(tools.text("edit", path="a.txt", edits=[EDIT])) == "Edited a.txt in line 2."
+    around = "line 2\nline 3\nline 4\nfive\nand more\nline 6\nline 7\nline 8\n…\n"
+    around += "line 22\nline 23\nline 24\nline 26\nline 27\nline 28"
+    assert run(tools.text("edit", path="a.txt", edits=edits)) == (
+        f"Applied 2 edits to a.txt, the first in line 5.\nIt now reads:\n{around}"
+    )
+
+
+def test_of_a_long_change_the_answer_has_the_beginning_and_the_end() -> None:
+    tools = Toolbox(MemoryWorkspace({"a.txt": b"x\n"}))
+    new = "".join(f"line {number}\n" for number in range(1000))
+
+    text = run(tools.text("edit", path="a.txt", edits=[{"oldText": "x\n", "newText": new}]))
+
+    assert len(text) < 800
+    assert "line 19\n… (960 more lines)\nline 980\n" in text
 
 
 def test_no_edits_are_no_success() -> None:

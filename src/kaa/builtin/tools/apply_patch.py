@@ -14,6 +14,7 @@ from kaa.builtin.encoding import detect_encoding
 from kaa.builtin.file_paths import explained, locate, locate_file
 from kaa.builtin.patches import AddFile, DeleteFile, FileChange, UpdateFile, parse_patch, replacements
 from kaa.builtin.replacement import EditError
+from kaa.builtin.tools.edit import NOW_READS
 from kaa.builtin.tools.whole_files import removal
 from kaa.core.messages import Json, TextContent
 from kaa.core.tool import ToolError, ToolResult
@@ -52,7 +53,9 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
     done: list[str] = []
     for step in steps:
         result = await _take(step, context)
-        text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+        # A patch has the lines around its changes already.
+        texts = (one.text.partition(NOW_READS)[0] for one in result.content if isinstance(one, TextContent))
+        text = "\n".join(texts)
         if result.is_error:
             until = "Changed before that:" if done else "Nothing was changed."
             return ToolResult((TextContent("\n".join([text, until, *done])),), None, True, result.denials)

@@ -23,6 +23,8 @@ _DESCRIPTION = "Replace text in a file. All edits are applied to the original, o
 _MAX_FILE_BYTES = 32 * 1024 * 1024
 _INLINE_BYTES = 256 * 1024  # editing more than this takes long enough to go to a thread
 _ATTEMPTS = 2
+NOW_READS = "\nIt now reads:\n"
+"""What stands before the changed lines in a result."""
 _TEXT_NAMES = {
     **dict.fromkeys(("old_text", "old_string", "oldString", "old_str", "oldStr"), "oldText"),
     **dict.fromkeys(("new_text", "new_string", "newString", "new_str", "newStr"), "newText"),
@@ -64,7 +66,7 @@ def edit_tool(locks: FileLocks) -> TypedTool[_EditCall, ToolContext]:
             raise ToolError(f"{file.path} is larger than {most}. Change it by a command: sed, perl or python3.")
         try:
             async with locks.hold(file.info.real_path):
-                diff = await _edit_file(context, file, arguments.edits)
+                diff, lines = await _edit_file(context, file, arguments.edits)
         except EditError as error:
             raise ToolError(f"{file.path} was not changed. {error}") from error
         except OSError as error:
@@ -72,13 +74,20 @@ def edit_tool(locks: FileLocks) -> TypedTool[_EditCall, ToolContext]:
         count, line = len(arguments.edits), diff.first_changed_line
         several = f"Applied {count} edits to {file.path}, the first in line {line}."
         text = f"Edited {file.path} in line {line}." if count == 1 else several
+        if lines and context.features.edited_lines:
+            text += f"{NOW_READS}{lines}"
         return text_result(text, details=msgspec.to_builtins(diff))
 
     return TypedTool("edit", _DESCRIPTION, _EditCall, edit, prepare=normalize_edit_arguments, shown=EditArguments)
 
 
-async def _edit_file(context: ToolContext, file: "Located", replacements: tuple[Replacement, ...]) -> "EditDiff":
-    """Read, edit and write back, once more if someone else changed the file in between."""
+async def _edit_file(
+    context: ToolContext, file: "Located", replacements: tuple[Replacement, ...]
+) -> "tuple[EditDiff, str]":
+    """Read, edit and write back, once more if someone else changed the file in between.
+
+    Returns the diff for people, and for the model the lines that changed.
+    """
     from kaa.builtin.seen_files import seen_files  # lazy: many turns call no tool
 
     workspace = context.workspace
@@ -87,25 +96,26 @@ async def _edit_file(context: ToolContext, file: "Located", replacements: tuple[
         if content.digest is None:
             break
         if len(content.data) > _INLINE_BYTES:
-            data, diff = await asyncio.to_thread(_edited, content.data, replacements)
+            data, diff, lines = await asyncio.to_thread(_edited, content.data, replacements)
         else:
-            data, diff = _edited(content.data, replacements)
+            data, diff, lines = _edited(content.data, replacements)
         try:
             written = await workspace.write(file.path, data, FileDigest(content.digest))
         except ContentChangedError:
             continue
         seen_files(context).note_edit(file.info, content.data, written, data, context)
-        return diff
+        return diff, lines
     raise EditError("Another program keeps changing the file. Read it again, then retry.")
 
 
-def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, "EditDiff"]:
+def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, "EditDiff", str]:
     # Lazy: the engine would be loaded at every start for the first edit, which may never come.
-    from kaa.builtin.diff import diff_of_changes
+    from kaa.builtin.diff import changed_lines, diff_of_changes
     from kaa.builtin.text_edit import edit_bytes
 
     edited = edit_bytes(data, replacements)
-    return edited.data, diff_of_changes(edited.text, edited.changes)
+    diff = diff_of_changes(edited.text, edited.changes)
+    return edited.data, diff, changed_lines(edited.text, edited.changes)
 
 
 def normalize_edit_arguments(arguments: dict[str, Json]) -> dict[str, Json]:
