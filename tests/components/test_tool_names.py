@@ -5,7 +5,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.components.tool_names import OWN_TOOLS, ToolDialect, ToolPattern, foreign_names, own_patterns
+from kaa.components.tool_names import OWN_TOOLS, ToolDialect, ToolPattern, foreign_names, meant_tool, own_patterns
 from tests.support.tables import each
 
 DIALECTS: tuple[ToolDialect, ...] = get_args(ToolDialect)
@@ -64,3 +64,30 @@ def test_what_others_do_not_have_keeps_its_name() -> None:
 def test_any_text_is_a_tool_or_nothing(text: str, dialect: ToolDialect) -> None:
     for pattern in own_patterns(text, dialect):
         assert pattern.tool in OWN_TOOLS or pattern.tool == "*" or pattern.tool.startswith("mcp__")
+
+
+@each(
+    ("name", "tool"),
+    [
+        ("Bash", "bash"),
+        ("BASH", "bash"),
+        ("read_file", "read"),
+        ("shell", "bash"),
+        ("execute_command", "bash"),
+        ("functions.bash:0", "bash"),
+        ("functions.run_shell_command", "bash"),
+        ("bash<|channel|>commentary", "bash"),
+        ("replace", "edit"),
+        ("str_replace", "edit"),
+        ("apply_patch", "apply_patch"),  # the model has none, and it may mean write or edit
+        ("Grep", "Grep"),  # no tool of this model
+        ("rm", "rm"),
+        ("", ""),
+    ],
+)
+def test_models_that_use_names_of_other_agents_are_understood(name: str, tool: str) -> None:
+    assert meant_tool(name, {"read", "bash", "edit", "write"}) == tool
+
+
+def test_no_name_means_a_tool_that_the_model_has_not() -> None:
+    assert meant_tool("Bash", {"read", "bash_of_a_server"}) == "Bash"

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.end_to_end.kaa_process import Kaa
-from tests.support.model_server import ModelServer, Received, say
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support.model_server import ModelServer, Received, call, say
 from tests.support.rpc_client import rpc
 
 
@@ -61,3 +61,14 @@ def test_the_words_can_be_switched_off_for_a_model(kaa: Kaa, server: ModelServer
     (request,) = server.requests
     assert "decide yourself" not in request.json["system"][0]["text"]
     assert "each point" not in request.json["system"][0]["text"]
+
+
+def test_names_of_other_agents_call_the_tool_that_they_mean(kaa: Kaa, server: ModelServer) -> None:
+    names = ("Bash", "functions.bash:0", "bash<|channel|>commentary", "shell")
+    server.begin([*(call(name, command=f"echo {number}") for number, name in enumerate(names)), say("Done.")])
+
+    kaa.run("--sandbox", "full-access", "-p", "Go")
+
+    said = conversation(server.requests[-1])
+    assert [text for who, text in said if who == "tool"] == ["0", "1", "2", "3"]
+    assert [text.partition("(")[0] for who, text in said if who == "assistant"] == ["bash"] * 4

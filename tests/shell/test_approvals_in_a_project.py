@@ -136,7 +136,7 @@ def test_a_directory_that_is_always_writable_is_kept_for_this_project_alone(proj
 
     end, told = project.play(Person(AllowInProject()), ask, call("bash", command=f"touch {project.beside}/a"))
 
-    assert (end.reason, told[-1]) == ("done", "(no output)")
+    assert (end.reason, told[-1]) == ("done", "exit code 0, no output")
     assert settings.read_text().endswith("// mine")
     assert load_user_settings(settings, str(project.root)).sandbox.writable == ("/srv", str(project.beside))
     assert load_user_settings(settings, str(project.beside)).sandbox.writable == ("/srv",)
@@ -153,7 +153,7 @@ def test_a_commit_asks_nothing(project: Project) -> None:
 
     assert person.questions == []
     assert end.reason == "done"
-    assert [text.partition("\n[briefing")[0] for text in told] == ["(no output)", "(no output)"]
+    assert [text.partition("\n[briefing")[0] for text in told] == ["exit code 0, no output", "exit code 0, no output"]
     log = subprocess.run(["git", "log", "--oneline"], cwd=project.root, capture_output=True, check=True)
     assert len(log.stdout.splitlines()) == 2
 

@@ -594,7 +594,7 @@ def test_a_stash_that_would_leave_protected_files_is_refused_with_one_that_works
         "It was not run: it changes or removes .envrc, .vscode/settings.json, which the sandbox protects, so git would"
         f" stop half way. `{_WITHOUT}` leaves them where they are."
     )
-    assert listed.startswith("(no output)")
+    assert listed.startswith("exit code 0, no output")
     assert "Saved working directory" in done
     assert "Dropped" in popped
     assert ((dirty / "a.txt").read_text(), (dirty / "b.txt").read_text()) == ("two\n", "new\n")

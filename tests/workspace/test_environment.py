@@ -78,6 +78,20 @@ def test_nobody_is_asked_and_nothing_is_paged() -> None:
     assert environment["KAA"] == "1"
 
 
+def test_a_list_of_commits_that_nobody_edits_is_not_taken(tmp_path: Path) -> None:
+    environment = command_environment({"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, confined=False)
+    commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m"
+    script = f"git init -q . && {commit} one && {commit} two && git rebase -i HEAD~1"
+
+    def run(script: str) -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(["sh", "-c", script], cwd=tmp_path, env=environment, capture_output=True, check=False)
+
+    refused = run(script)
+    assert refused.returncode != 0
+    assert b"No editor: set GIT_SEQUENCE_EDITOR" in refused.stderr
+    assert run("GIT_SEQUENCE_EDITOR=: git rebase -i HEAD~1").returncode == 0
+
+
 @pytest.mark.parametrize(
     "name",
     ["SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "TMUX", "DOCKER_HOST", "XDG_RUNTIME_DIR", "HTTPS_PROXY"],

@@ -1,5 +1,6 @@
 """From a path as a model wrote it to the file it meant, and from a failure to what the model should do next."""
 
+import asyncio
 import posixpath
 import re
 import unicodedata
@@ -9,12 +10,15 @@ import msgspec
 
 from kaa.core.tool import ToolError
 from kaa.workspace.blocked import BlockedError, note
-from kaa.workspace.protocol import FileInfo, Workspace
+from kaa.workspace.protocol import FileInfo, SearchError, Workspace
 
 # Patterns, not compiled, as most runs never need them.
 _UNICODE_SPACE = "[\u00a0\u2000-\u200a\u202f\u205f\u3000]"
+_SPACES_IN_NAMES = "\u00a0\u2009"  # which models write as plain ones
 _TIME_OF_DAY = r"(?i) (?=[AP]M\.)"
 _MAX_NAMES_COMPARED = 2000
+_MOST_ELSEWHERE = 5
+_SEARCH_SECONDS = 2.0
 
 
 class Located(msgspec.Struct, frozen=True):
@@ -74,7 +78,7 @@ def spellings(path: str) -> Iterator[str]:
     """`path` first, then without the `@` that users mention files with, then with exotic or plain characters.
 
     macOS writes a narrow space before AM and PM and curly apostrophes into names of screenshots, and stores
-    names decomposed.
+    names decomposed. Other programs write spaces that are not broken, or thin ones.
     """
     seen = set()
     for base in (path, path.removeprefix("@")):
@@ -82,7 +86,8 @@ def spellings(path: str) -> Iterator[str]:
         narrow = re.sub(_TIME_OF_DAY, "\u202f", spaced)
         decomposed = unicodedata.normalize("NFD", narrow)
         composed = unicodedata.normalize("NFC", base)
-        variants = (base, spaced, narrow, decomposed, composed)
+        exotic = (spaced.replace(" ", space) for space in _SPACES_IN_NAMES)
+        variants = (base, spaced, narrow, decomposed, composed, *exotic)
         for spelling in (*variants, *(variant.replace("'", "\u2019") for variant in variants)):
             if spelling and spelling not in seen:
                 seen.add(spelling)
@@ -122,7 +127,7 @@ async def explained(workspace: Workspace, path: str, error: OSError) -> ToolErro
 
 
 async def _missing(workspace: Workspace, path: str) -> str:
-    """That `path` does not exist, and the names in its directory that look like it."""
+    """That `path` does not exist, with names in its directory that look like it, or files of this name elsewhere."""
     from difflib import get_close_matches  # lazily: only failures need it
 
     directory, name = posixpath.split(path)
@@ -131,8 +136,22 @@ async def _missing(workspace: Workspace, path: str) -> str:
     except BlockedError:
         return f"{path} does not exist."
     except OSError:
-        return f"{path} does not exist, nor does its directory {directory}."
+        return f"{path} does not exist, nor does its directory {directory}.{await _elsewhere(workspace, name)}"
     similar = get_close_matches(name, names[:_MAX_NAMES_COMPARED])
+    elsewhere = await _elsewhere(workspace, name)
     if not similar:
-        return f"{path} does not exist, nor a similar name in its directory."
-    return f"{path} does not exist. Similar names there: {', '.join(posixpath.join(directory, n) for n in similar)}."
+        return f"{path} does not exist, nor a similar name in its directory.{elsewhere}"
+    there = ", ".join(posixpath.join(directory, n) for n in similar)
+    return f"{path} does not exist. Similar names there: {there}.{elsewhere}"
+
+
+async def _elsewhere(workspace: Workspace, name: str) -> str:
+    """A sentence that names files of this name in the project; empty if there are none."""
+    if not name:
+        return ""
+    try:
+        async with asyncio.timeout(_SEARCH_SECONDS):
+            found = await workspace.find(re.sub(r"[*?\[\]{}\\]", "?", name), limit=_MOST_ELSEWHERE)
+    except (TimeoutError, OSError, SearchError):
+        return ""
+    return f" Files of this name: {', '.join(found.paths)}." if found.paths else ""

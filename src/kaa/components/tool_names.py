@@ -9,7 +9,7 @@ droids. Neither was checked against the agent itself.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -111,6 +111,8 @@ _FOREIGN: Final[Mapping[ToolDialect, _Names]] = {
     },
     "pi": _PI,
 }
+# `functions.bash:0` and the like: the namespace of some templates, and the number of the call.
+_DECORATION = re.compile(r"\A(?:functions?|tools?|default_api)[.:/]|[:#]\d+\Z")
 _PATTERN = re.compile(r"([A-Za-z_*][A-Za-z0-9_.*-]*)(?:\((.*)\))?", re.DOTALL)
 # Gemini CLI and opencode put one `_` between a server and its tool, Gemini CLI with `mcp_` before it.
 _OF_SERVER: Final[Mapping[ToolDialect, re.Pattern[str]]] = {
@@ -150,6 +152,20 @@ def own_patterns(text: str, dialect: ToolDialect) -> tuple[ToolPattern, ...]:
         if own := _OWN[words].get(name.lower()):
             return tuple(ToolPattern(tool, argument) for tool in own)
     return tuple(ToolPattern(tool, argument) for tool in _of_server(name, dialect))
+
+
+def meant_tool(name: str, tools: Collection[str]) -> str:
+    """Return the tool that a model means by a name which no tool has; the name if it means none, or several.
+
+    Args:
+        name: one that it learned with another agent, or with what its server left of its notation.
+        tools: those that it has.
+    """
+    plain = _DECORATION.sub("", name.partition("<|")[0]).strip().lower()
+    if plain in tools:
+        return plain
+    found = {tool for words in (*_OWN.values(), _SEEN) for tool in words.get(plain, ()) if tool in tools}
+    return found.pop() if len(found) == 1 else name
 
 
 def rule_names(tool: str) -> tuple[str, ...]:
@@ -196,4 +212,15 @@ def _by_foreign_name(names: _Names) -> dict[str, tuple[str, ...]]:
     return own
 
 
+# Names in calls of models, of agents whose files kaa does not read.
+_SEEN: Final = _by_foreign_name(
+    {
+        "bash": ("execute_command", "execute_bash", "run_command", "run_terminal_cmd", "run_in_terminal", "terminal"),
+        "read": ("view_file", "open_file"),
+        "write": ("create_file", "write_to_file"),
+        "edit": ("edit_file", "str_replace", "search_replace", "replace_in_file"),
+        "grep": ("search_files",),
+        "ls": ("list_files", "list_dir"),
+    }
+)
 _OWN: Final = {dialect: _by_foreign_name(names) for dialect, names in _FOREIGN.items()}

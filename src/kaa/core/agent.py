@@ -1,7 +1,7 @@
 """The agent: a conversation with a model, its tools and its queues. One run at a time, stoppable at any point."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
@@ -34,6 +34,7 @@ class AgentConfig(msgspec.Struct, frozen=True):
 
     Attributes:
         max_parallel_tools: tool calls of one reply that run at the same time.
+        known_as: gives the tool that a name means which no tool has; the name if none is meant.
     """
 
     steering_mode: DrainMode = "one-at-a-time"
@@ -42,6 +43,7 @@ class AgentConfig(msgspec.Struct, frozen=True):
     limits: RunLimits = RunLimits()
     retry: RetryPolicy = RetryPolicy()
     timeouts: StreamTimeouts = StreamTimeouts()
+    known_as: Callable[[str, Collection[str]], str] = lambda name, _tools: name
 
 
 class AgentBusyError(RuntimeError):
@@ -262,6 +264,7 @@ class Agent:
             timeouts=self._config.timeouts,
             fallback=self._fallback,
             allowance=self._allowance,
+            known_as=self._config.known_as,
         )
         loop = Loop(
             asking=asking,

@@ -4,7 +4,7 @@ Only here requests of the conversation are made; the loop sees replies.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from typing import Literal, TypeVar
 
@@ -43,9 +43,10 @@ class ModelCaller:
         timeouts: how long a reply may take.
         fallback: puts another model in the place of one that is given up.
         allowance: lets requests pass.
+        known_as: gives the tool that a name means which no tool of the request has; the name if none is meant.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is another part of the agent
         self,
         *,
         provider: Callable[[], Provider],
@@ -58,7 +59,9 @@ class ModelCaller:
         timeouts: StreamTimeouts,
         fallback: Fallback,
         allowance: Allowance,
+        known_as: Callable[[str, Collection[str]], str] = lambda name, _tools: name,
     ) -> None:
+        self._known_as = known_as
         self._provider = provider
         self._request = request
         self._hooks = hooks
@@ -118,7 +121,7 @@ class ModelCaller:
         failures = 0
         while True:
             wanted = self._request()
-            attempt = _Attempt(wanted, self._emit, self._allowance)
+            attempt = _Attempt(wanted, self._emit, self._allowance, self._known_as)
             try:
                 if hooks := self._hooks.before_request:
                     wanted = attempt.request = await self._in_time(_changed(wanted, hooks))
@@ -244,11 +247,18 @@ class _Attempt:
         was_shown: something of the reply was.
     """
 
-    def __init__(self, request: Request, emit: Callable[[Event], None], allowance: Allowance) -> None:
+    def __init__(
+        self,
+        request: Request,
+        emit: Callable[[Event], None],
+        allowance: Allowance,
+        known_as: Callable[[str, Collection[str]], str],
+    ) -> None:
         self.request = request
         self._emit = emit
         self._allowance = allowance
-        self._builder = ReplyBuilder(request.model)
+        self._known_as = known_as
+        self._builder = ReplyBuilder(request.model, known_as=self._tool)
         self.was_shown = False
 
     async def stream(self, events: AsyncGenerator[StreamEvent, None], *, refuse_cut_off: bool) -> AssistantMessage:
@@ -287,6 +297,10 @@ class _Attempt:
         message = self._builder.message(self._builder.stop_reason)
         self._emit(MessageEnd(message))
         return message
+
+    def _tool(self, name: str) -> str:
+        names = {tool.name for tool in self.request.tools}
+        return name if name in names else self._known_as(name, names)
 
     def _refuse_overflow(self, reply: AssistantMessage, *, refuse_cut_off: bool) -> None:
         """Find out what some servers do not say: that the conversation is too long."""

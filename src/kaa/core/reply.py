@@ -1,5 +1,6 @@
 """Folds the small events of a stream into one assistant message, and says what changed on the way."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -173,11 +174,15 @@ class ReplyBuilder:
     Args:
         model: that answers.
         most_characters: how large the reply may become.
+        known_as: gives the name of the tool that a name in the reply means.
     """
 
-    def __init__(self, model: Model, most_characters: int = MOST_CHARACTERS) -> None:
+    def __init__(
+        self, model: Model, most_characters: int = MOST_CHARACTERS, known_as: Callable[[str], str] = str
+    ) -> None:
         self._model = model
         self._most_characters = most_characters
+        self._known_as = known_as
         self._characters = 0
         self._received = 0  # characters of the reply itself
         self._blocks: dict[int | str, _Block] = {}
@@ -287,6 +292,7 @@ class ReplyBuilder:
         return [*self._begin(delta.key, fresh), *_present(fresh.feed(delta))]
 
     def _start_tool_call(self, start: provider.CallChunkStart) -> list[events.AssistantMessageEvent]:
+        start = msgspec.structs.replace(start, name=self._known_as(start.name))
         return self._begin(start.key, _ToolCallBlock(len(self._blocks), start, self._unused_id(start.id)))
 
     def _unused_id(self, wanted: str) -> str:

@@ -28,6 +28,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
         diagnostics_wait_ms: how long the result of an edit waits for them.
         condensed_output: of the output of known test runners and compilers, the errors come first.
         edited_lines: the result of an edit has the lines that changed, and some around them.
+        output_kilobytes: so much of the output of a command goes to the model, of its beginning and its end.
         edit_tool: how files are edited; `auto`: as the model was trained.
         adaptive_thinking: think hard where plans are made and work is checked, and less in between.
         models: other values for some models, by patterns of `provider/id` such as `openai/gpt-5*`; the last one that
@@ -47,6 +48,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
     diagnostics_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=30_000)] = 1000
     condensed_output: bool = True
     edited_lines: bool = True
+    output_kilobytes: Annotated[int, msgspec.Meta(ge=1, le=50)] = 20
     edit_tool: Literal["auto", "edit", "apply_patch"] = "auto"
     adaptive_thinking: bool = False
     models: Annotated[dict[str, dict[str, Json]], msgspec.Meta(max_length=100)] = {}

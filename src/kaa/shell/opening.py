@@ -1,7 +1,7 @@
 """Opens a conversation: settings, project files, session, model, extensions and prompt, put together."""
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
 from logging import INFO
@@ -450,11 +450,18 @@ def _agent_spec(
     )
 
 
+def _known_as(name: str, tools: Collection[str]) -> str:
+    from kaa.components.tool_names import meant_tool  # lazy: most models use the names that they are given
+
+    return meant_tool(name, tools)
+
+
 def _agent_config(options: ConversationOptions, settings: Settings) -> AgentConfig:
     return AgentConfig(
         steering_mode=settings.steering_mode,
         follow_up_mode=settings.follow_up_mode,
         limits=RunLimits(max_turns=options.max_turns),
+        known_as=_known_as,
         retry=settings.retry.policy(),
         timeouts=settings.retry.timeouts(),
     )

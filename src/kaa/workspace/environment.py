@@ -23,6 +23,8 @@ _UNATTENDED = {
     "SYSTEMD_PAGER": "",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_EDITOR": "true",  # take the proposed message instead of waiting in an editor
+    # But a list of commits that nobody edits is not what was wanted.
+    "GIT_SEQUENCE_EDITOR": "echo 'No editor: set GIT_SEQUENCE_EDITOR to a command that edits the list.' >&2; false",
     "GCM_INTERACTIVE": "never",
     "SSH_ASKPASS_REQUIRE": "never",
     "DEBIAN_FRONTEND": "noninteractive",

@@ -66,7 +66,8 @@ def test_output_is_given_as_it_is() -> None:
 
 @pytest.mark.parametrize("output", [b"", b"\n", b"\x1b[0m"])
 def test_silence_is_said(output: bytes) -> None:
-    assert text_of(result_of(ended(output))).strip() == "(no output)"
+    assert text_of(result_of(ended(output))).strip() == "exit code 0, no output"
+    assert text_of(result_of(ended(output, exit_code=1))).startswith("(no output)")
 
 
 @pytest.mark.parametrize(

@@ -122,10 +122,19 @@ def test_what_is_cut_of_the_output_is_in_the_log(tmp_path: Path) -> None:
 
     result = with_tools(tmp_path, lambda tools: tools.call("bash", recorded, command="seq 1 3000"))
 
-    assert text_of(result).startswith("1001\n1002\n")
-    assert "[Lines 1001-3000 of 3000. Full output: " in text_of(result)
+    assert text_of(result).startswith("1\n2\n")
+    assert "\n800\n[…]\n1801\n" in text_of(result)
+    assert "3000\n\n[The first 800 lines; lines 1801-3000 of 3000. Full output: " in text_of(result)
     log = Path(result.details["fullOutputPath"])
     assert log.read_text().split() == [str(number) for number in range(1, 3001)]
+
+
+def test_a_long_output_takes_20_kilobytes(tmp_path: Path) -> None:
+    result = with_tools(tmp_path, lambda tools: tools.call("bash", command="seq -f 'the line with number %g' 1 3000"))
+
+    assert 18_000 < len(text_of(result)) < 21_000
+    assert text_of(result).startswith("the line with number 1\n")
+    assert "the line with number 3000\n\n[The first " in text_of(result)
 
 
 def test_a_flood_of_output_reaches_the_screen_in_bounded_pieces(tmp_path: Path) -> None:

@@ -132,7 +132,9 @@ def test_a_missing_file_is_answered_with_similar_names() -> None:
 
     assert failure(files, path="src/parse.py") == "src/parse.py does not exist. Similar names there: src/parser.py."
     assert failure(files, path="src/zzz") == "src/zzz does not exist, nor a similar name in its directory."
-    assert "nor does its directory" in failure(files, path="lib/parser.py")
+    assert failure(files, path="lib/parser.py") == (
+        "lib/parser.py does not exist, nor does its directory lib. Files of this name: src/parser.py."
+    )
 
 
 def test_a_directory_is_not_read() -> None:
@@ -157,6 +159,8 @@ def test_paths_that_cannot_be_are_refused(path: str) -> None:
         ("cafe\u0301.md", "caf\u00e9.md"),
         ("caf\u00e9.md", "cafe\u0301.md"),
         ("it\u2019s.md", "it's.md"),
+        ("my a\u00a0b.md".replace(" ", "\u00a0"), "my a b.md"),
+        ("c\u2009d.md", "c d.md"),
     ],
 )
 def test_a_path_spelled_as_models_do_is_found(name: str, asked: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kaa.core.messages import Json
 
-PATH_NAMES = dict.fromkeys(("file_path", "filePath", "filename", "file"), "path")
+PATH_NAMES = dict.fromkeys(("file_path", "filePath", "filename", "file", "absolute_path", "target_file"), "path")
 
 
 def renamed(arguments: Mapping[str, Json], names: Mapping[str, str]) -> dict[str, Json]:

@@ -7,7 +7,6 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.tools.argument_names import renamed
-from kaa.builtin.truncate import MAX_BYTES, MAX_LINES
 from kaa.core.messages import Json
 from kaa.core.tool import ToolResult, TypedTool
 from kaa.ext.context import ToolContext
@@ -15,7 +14,7 @@ from kaa.ext.context import ToolContext
 DEFAULT_TIMEOUT_SECONDS = 120
 _DESCRIPTION = (
     "Run a command in a new shell in the project's root, without stdin. cd and variables do not last. "
-    f"Gives the last {MAX_LINES} lines or {MAX_BYTES // 1024} KB of its output. What it leaves running ends with it."
+    "Gives the beginning and the end of a long output. What it leaves running ends with it."
 )
 _NAMES = {
     **dict.fromkeys(("cmd", "script", "commandLine"), "command"),

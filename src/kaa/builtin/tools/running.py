@@ -16,6 +16,7 @@ from kaa.builtin.truncate import (
     TruncatedText,
     TruncationDetails,
     format_size,
+    keep_head,
     keep_tail,
 )
 from kaa.core.tool import ToolError, ToolResult, text_result
@@ -24,6 +25,8 @@ from kaa.workspace.blocked import Blocked, BlockedError, note
 from kaa.workspace.protocol import BackgroundProcess, CommandRequest, CommandResult, Workspace
 
 _MAX_TIMEOUT_SECONDS = 3600
+_BEGINNING = 0.4  # of what the model gets of a long output; the rest is its end
+_LEFT_OUT = "[…]"
 _BACKGROUND_GRACE_SECONDS = 0.5  # for a server to say that its port is taken
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
 _BROKEN_CHARACTERS = re.compile("\ufffd+")
@@ -70,8 +73,9 @@ async def run_command(arguments: BashCall, context: ToolContext) -> ToolResult:
     try:
         shell = await context.state(_Shell, _Shell).find(context.workspace)
         argv = (shell, "-c", arguments.command)
+        most_bytes = MAX_BYTES if arguments.background else context.features.output_kilobytes * 1024
         command = CommandRequest(
-            argv, timeout=timeout, tail_bytes=MAX_BYTES, spill_lines=MAX_LINES, terminal=arguments.background
+            argv, timeout=timeout, tail_bytes=most_bytes, spill_lines=MAX_LINES, terminal=arguments.background
         )
         if arguments.background:
             return await _in_background(context.workspace, command, view)
@@ -81,7 +85,25 @@ async def run_command(arguments: BashCall, context: ToolContext) -> ToolResult:
         raise ToolError(note(details.blocked), msgspec.to_builtins(details)) from error
     except OSError as error:
         raise ToolError(f"The command could not be run: {error}") from error
-    return _report(result, timeout, view, await _failures(arguments.command, result, context))
+    failures = await _failures(arguments.command, result, context)
+    head = await _beginning(result, most_bytes, context.workspace) if failures is None else None
+    return _report(result, timeout, view, failures, head)
+
+
+async def _beginning(result: CommandResult, most_bytes: int, workspace: Workspace) -> TruncatedText | None:
+    """The beginning of a long output, which often says what the end is about."""
+    if result.log_path is None:
+        return None
+    from kaa.core.terminal_text import plain_text  # lazy: as below
+
+    most = int(_BEGINNING * most_bytes)
+    try:
+        data = (await workspace.read(result.log_path, 0, most)).data
+    except OSError:  # the log is gone
+        return None
+    lines = plain_text(data.decode("utf-8", "replace")).split("\n")[:-1]
+    head = keep_head(lines, int(_BEGINNING * MAX_LINES), most)
+    return head if head.lines else None
 
 
 async def _failures(command: str, result: CommandResult, context: ToolContext) -> str | None:
@@ -144,25 +166,45 @@ async def find_shell(workspace: Workspace) -> str:
     return "/bin/sh"
 
 
-def _report(result: CommandResult, timeout: float | None, view: ModelView, failures: str | None = None) -> ToolResult:
-    """Say what the model learns of a command that has ended. `failures` come before a shorter end of the output."""
+def _report(
+    result: CommandResult,
+    timeout: float | None,
+    view: ModelView,
+    failures: str | None = None,
+    head: TruncatedText | None = None,
+) -> ToolResult:
+    """Say what the model learns of a command that has ended.
+
+    Args:
+        result: how it ended.
+        timeout: its limit in seconds.
+        view: what the model knows of other processes.
+        failures: come before a shorter end of the output.
+        head: the beginning of a long output, likewise.
+    """
     kept = kept_output(result)
     if failures is not None:
-        kept = shorter_end(kept)
-    parts = [kept.text if kept.text.strip("\n") else "(no output)"]
+        kept = _shorter(kept, SHORT_END_LINES, SHORT_END_BYTES)
+    elif head is not None:
+        share = 1 - _BEGINNING
+        kept = _shorter(kept, int(share * MAX_LINES), int(share * len(result.tail)))
+    status = _failure(result, timeout)
+    parts = [kept.text if kept.text.strip("\n") else "(no output)" if status else "exit code 0, no output"]
     if failures is not None:
         parts[0] = f"{failures}\n{parts[0]}"
+    elif head is not None:
+        parts[0] = f"{head.text}\n{_LEFT_OUT}\n{parts[0]}"
     truncation = None
     if kept.cut_by is not None:
-        parts.append(_truncation_note(result, kept))
-        shown = len(kept.lines)
-        truncation = TruncationDetails(kept.cut_by, shown, kept.size, result.output_bytes, result.output_lines)
+        parts.append(_truncation_note(result, kept, head))
+        shown = len(kept.lines) + (len(head.lines) if head else 0)
+        size = kept.size + (head.size if head else 0)
+        truncation = TruncationDetails(kept.cut_by, shown, size, result.output_bytes, result.output_lines)
     if result.leftovers:
         stopped = (
             "1 background process was" if result.leftovers == 1 else f"{result.leftovers} background processes were"
         )
         parts.append(f"[{stopped} stopped when the command ended. To keep a process running, use background: true.]")
-    status = _failure(result, timeout)
     if status is not None:
         parts.append(status)
     if result.blocked or result.missed:
@@ -209,18 +251,20 @@ def kept_output(result: CommandResult) -> TruncatedText:
     return TruncatedText(kept.lines, kept.size, kept.cut_by or "bytes", kept.partial)
 
 
-def shorter_end(kept: TruncatedText) -> TruncatedText:
-    """Less of the end of an output, where what failed comes before it."""
-    end = keep_tail(kept.lines, SHORT_END_LINES, SHORT_END_BYTES)
+def _shorter(kept: TruncatedText, most_lines: int, most_bytes: int) -> TruncatedText:
+    """Less of the end of an output, where something else of it comes before."""
+    end = keep_tail(kept.lines, most_lines, most_bytes)
     return TruncatedText(end.lines, end.size, end.cut_by or kept.cut_by, end.partial or kept.partial)
 
 
-def _truncation_note(result: CommandResult, kept: TruncatedText) -> str:
+def _truncation_note(result: CommandResult, kept: TruncatedText, head: TruncatedText | None) -> str:
     total = result.output_lines
     if kept.partial:
         extent = f"The last {format_size(kept.size)} of line {total} of {total}"
     else:
         extent = f"Lines {total - len(kept.lines) + 1}-{total} of {total}"
+    if head is not None:
+        extent = f"The first {len(head.lines)} lines; {extent[0].lower()}{extent[1:]}"
     if result.log_path is None:
         rest = "The rest was not kept"
     else:

@@ -7,6 +7,7 @@ from tests.support.tables import each
     [
         ("a\n\nb", "a\n\nb", [], []),
         ("(no output)", "", [], []),
+        ("exit code 0, no output", "", [], []),
         ("", "", [], []),
         ("a\n\nCommand exited with code 1", "a", ["Command exited with code 1"], []),
         ("a\n\n[Lines 1-2 of 9. x]\n\nCommand aborted", "a", ["Lines 1-2 of 9. x", "Command aborted"], []),

@@ -19,7 +19,7 @@ _NOTE = re.compile(
 )
 _SANDBOX = "[sandbox] "
 _NEW_ERROR = "[new error] "
-_NO_OUTPUT = "(no output)"
+_NO_OUTPUT = ("(no output)", "exit code 0, no output")
 _NOTE_CHARACTERS = 8192
 _BRIEFING = "[briefing by kaa]\n"  # of `kaa.builtin.briefing`, in a block of its own behind the output
 # How `kaa.builtin.prompt` writes instructions of the file's folders, in a block of its own behind the output.
@@ -55,7 +55,7 @@ def take_apart(text: str) -> ResultText:
         blocked[:0] = [line.removeprefix(_SANDBOX) for line in lines if line.startswith(_SANDBOX)] + advice
         notes[:0] = [_without_brackets(line) for line in lines if not line.startswith(_SANDBOX)]
         rest = before
-    return ResultText("" if rest == _NO_OUTPUT else rest, notes, blocked)
+    return ResultText("" if rest in _NO_OUTPUT else rest, notes, blocked)
 
 
 def _is_note(line: str) -> bool:
