@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 from benchmarks.bench import Bench, Result
 from kaa.builtin.condensing.failures import failures_in
-from kaa.builtin.tools.bash import kept_output, shorter_end
+from kaa.builtin.tools.running import kept_output, shorter
+from kaa.builtin.truncate import SHORT_END_BYTES, SHORT_END_LINES
 from kaa.core.messages import Json
 from kaa.core.usage import tokens_in
 from kaa.ext.features import Features
@@ -42,7 +43,7 @@ def measure(bench: Bench) -> list[Result]:
     taken = (time.perf_counter() - began) * 1e3
     whole = kept_output(result).text
     assert failures is not None
-    condensed = f"{failures}\n{shorter_end(kept_output(result)).text}"
+    condensed = f"{failures}\n{shorter(kept_output(result), SHORT_END_LINES, SHORT_END_BYTES).text}"
     return [
         Result("output of pytest", "KB", {"kaa": len(output) / 1024}),
         Result("result with the end of the output", "tokens", {"kaa": float(tokens_in(whole))}),

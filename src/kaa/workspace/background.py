@@ -19,9 +19,9 @@ from kaa.workspace.protocol import (
 )
 
 if TYPE_CHECKING:
-    from kaa.workspace.terminal import Terminal
+    from kaa.workspace.terminal import ProgramTerminal
 
-RunCommand: TypeAlias = "Callable[[CommandRequest, OnOutput, Terminal | None], Awaitable[CommandResult]]"
+RunCommand: TypeAlias = "Callable[[CommandRequest, OnOutput, ProgramTerminal | None], Awaitable[CommandResult]]"
 
 _MAX_RUNNING = 16
 _MAX_ENDED = 32  # that are remembered; each keeps the end of its output in memory
@@ -190,10 +190,10 @@ class _Process:
         return msgspec.structs.replace(result, log_path=self._output.log_path, log_cut=self._output.log_cut)
 
 
-def _terminal() -> "Terminal":
-    from kaa.workspace.terminal import Terminal  # lazy, as above
+def _terminal() -> "ProgramTerminal":
+    from kaa.workspace.terminal import ProgramTerminal  # lazy, as above
 
-    return Terminal()
+    return ProgramTerminal()
 
 
 def _look_at(task: "asyncio.Task[CommandResult]") -> None:

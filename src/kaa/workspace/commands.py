@@ -15,7 +15,7 @@ from kaa.workspace.slots import Slot, Slots
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
-    from kaa.workspace.terminal import Terminal
+    from kaa.workspace.terminal import ProgramTerminal
 
 GRACE_SECONDS = 2.0
 # Killing the tree gives up after a second; whoever answers later than that has died or hangs.
@@ -93,7 +93,7 @@ class CommandRunner:
         waited: Callable[[], float] = lambda: 0.0,
         fields: Mapping[str, object] | None = None,
         kind: Literal["command", "background"] = "command",
-        terminal: "Terminal | None" = None,
+        terminal: "ProgramTerminal | None" = None,
     ) -> Ending:
         """Run a command to its end.
 
@@ -144,7 +144,7 @@ class _RunningCommand:
     """One command from its start to its end."""
 
     def __init__(
-        self, slot: Slot, output: Callable[[bytes], None] | OwnStreams, terminal: "Terminal | None" = None
+        self, slot: Slot, output: Callable[[bytes], None] | OwnStreams, terminal: "ProgramTerminal | None" = None
     ) -> None:
         self._slot = slot
         # Done when the command has to be stopped: with an exception if that is because `output` raised it.
@@ -253,7 +253,7 @@ class _Pipe:
     """
 
     def __init__(
-        self, output: Callable[[bytes], None], failure: "asyncio.Future[None]", terminal: "Terminal | None"
+        self, output: Callable[[bytes], None], failure: "asyncio.Future[None]", terminal: "ProgramTerminal | None"
     ) -> None:
         self._output = output
         self._failure = failure

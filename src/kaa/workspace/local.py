@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from kaa.workspace.protected_files import Owner
     from kaa.workspace.ripgrep import Ripgrep
     from kaa.workspace.sandbox.narrowing import Beside
-    from kaa.workspace.terminal import Terminal
+    from kaa.workspace.terminal import ProgramTerminal
 
 # When it is looked whether a background process listens on a port: most servers start within some seconds.
 _SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
@@ -457,7 +457,7 @@ class LocalWorkspace:
         command: CommandRequest,
         on_output: OnOutput | None = None,
         kind: Literal["command", "background"] = "command",
-        terminal: "Terminal | None" = None,
+        terminal: "ProgramTerminal | None" = None,
     ) -> CommandResult:
         """`kind`: `background` for what `run_in_background` starts, with the terminal that it may have."""
         from kaa.workspace.output import OutputCollector  # lazy: many conversations run no command
@@ -648,7 +648,7 @@ class LocalWorkspace:
         await self.sandbox.close()
 
     async def _run_in_background(
-        self, command: CommandRequest, on_output: OnOutput | None, terminal: "Terminal | None"
+        self, command: CommandRequest, on_output: OnOutput | None, terminal: "ProgramTerminal | None"
     ) -> CommandResult:
         with self.sandbox.findings.in_background(self._listener):
             watching = asyncio.create_task(self._watch_for_servers())

@@ -9,7 +9,7 @@ _ROWS_AND_COLUMNS: Final = (50, 160)
 _SECONDS: Final = 5.0  # a program that reads no input for so long is not written to
 
 
-class Terminal:
+class ProgramTerminal:
     """The end of kaa."""
 
     def __init__(self) -> None:

@@ -184,10 +184,10 @@ def _report(
     """
     kept = kept_output(result)
     if failures is not None:
-        kept = _shorter(kept, SHORT_END_LINES, SHORT_END_BYTES)
+        kept = shorter(kept, SHORT_END_LINES, SHORT_END_BYTES)
     elif head is not None:
         share = 1 - _BEGINNING
-        kept = _shorter(kept, int(share * MAX_LINES), int(share * len(result.tail)))
+        kept = shorter(kept, int(share * MAX_LINES), int(share * len(result.tail)))
     status = _failure(result, timeout)
     parts = [kept.text if kept.text.strip("\n") else "(no output)" if status else "exit code 0, no output"]
     if failures is not None:
@@ -251,7 +251,7 @@ def kept_output(result: CommandResult) -> TruncatedText:
     return TruncatedText(kept.lines, kept.size, kept.cut_by or "bytes", kept.partial)
 
 
-def _shorter(kept: TruncatedText, most_lines: int, most_bytes: int) -> TruncatedText:
+def shorter(kept: TruncatedText, most_lines: int, most_bytes: int) -> TruncatedText:
     """Less of the end of an output, where something else of it comes before."""
     end = keep_tail(kept.lines, most_lines, most_bytes)
     return TruncatedText(end.lines, end.size, end.cut_by or kept.cut_by, end.partial or kept.partial)
