@@ -113,11 +113,9 @@ class _Folding(Protocol):
 
     def fold(self, body: str) -> str:
         """The line as it is compared."""
-        ...
 
     def column(self, body: str, folded_column: int) -> int | None:
         """The column of the original line, None if the folded column is inside of one of its characters."""
-        ...
 
 
 class _Verbatim:

@@ -146,7 +146,6 @@ class Allowance(Protocol):
         Raises:
             BudgetExhaustedError: it must not be made.
         """
-        ...
 
     def reserve(self, request: Request, *, ask: bool = True) -> AbstractAsyncContextManager[Request]:
         """Set aside `request` and what it can cost, while it is under way. Charge what it used before the end.
@@ -161,19 +160,15 @@ class Allowance(Protocol):
         Raises:
             BudgetExhaustedError: on entering; not even a short reply could be paid for.
         """
-        ...
 
     def charge(self, usage: Usage, model: Model) -> None:
         """A request to this model was answered, and used this."""
-        ...
 
     def seconds_left(self) -> float | None:
         """How long a reply may still take; None for as long as it wants. Never negative."""
-        ...
 
     def cut_off(self) -> str | None:
         """Return why work that was given to others ended early, if a limit of the one who gave it did that."""
-        ...
 
 
 class Ledger:

@@ -115,27 +115,22 @@ class Hooks(Protocol):
     @property
     def before_request(self) -> Sequence[BeforeRequest]:
         """Called before every request of a run, repeated ones too. If one raises, the request is not sent."""
-        ...
 
     @property
     def before(self) -> Sequence[BeforeTool]:
         """Called before every tool call."""
-        ...
 
     @property
     def after(self) -> Sequence[AfterTool]:
         """Called after every tool call."""
-        ...
 
     @property
     def missing_tool(self) -> Sequence[MissingTool]:
         """Called with the name of a tool that does not exist: the first answer tells the model what to do instead."""
-        ...
 
     @property
     def before_end(self) -> Sequence[BeforeEnd]:
         """Called where a run would end because the model has nothing more to do."""
-        ...
 
 
 class FixedHooks(msgspec.Struct, frozen=True):

@@ -187,7 +187,6 @@ class Provider(Protocol):
         Raises:
             ProviderError: at any point of the iteration.
         """
-        ...
 
 
 class SideRequest(msgspec.Struct, frozen=True):

@@ -10,12 +10,10 @@ class ContextLimiter(Protocol):
 
     async def before_request(self) -> None:
         """A request is about to be built: make room if it is time to."""
-        ...
 
     @property
     def can_make_room(self) -> bool:
         """Whether it would try, should the conversation turn out to be too long now."""
-        ...
 
     async def make_room(self, error: ContextOverflowError) -> bool:
         """The conversation was too long for the model, or too large for its server.
@@ -26,7 +24,6 @@ class ContextLimiter(Protocol):
         Returns:
             Whether the request is worth another try.
         """
-        ...
 
 
 class NoContextLimiter:
@@ -47,7 +44,6 @@ class Fallback(Protocol):
 
     async def take_over(self, error: ProviderError) -> bool:
         """The model in force was given up because of `error`. Returns whether another one answers from now on."""
-        ...
 
 
 class NoFallback:

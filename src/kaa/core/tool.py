@@ -51,16 +51,13 @@ class ToolRun(Protocol):
     @property
     def call_id(self) -> str:
         """The id of the tool call."""
-        ...
 
     @property
     def permit(self) -> Permit | None:
         """What a hook gave this call, if any did."""
-        ...
 
     def update(self, delta: str, skipped_bytes: int = 0) -> None:
         """Show more output while the tool runs. `skipped_bytes`: output left out before this delta."""
-        ...
 
 
 RunT_contra = TypeVar("RunT_contra", contravariant=True)
@@ -77,12 +74,10 @@ class Tool(Protocol[RunT_contra]):
     @property
     def schema(self) -> ToolSchema:
         """Name, description and JSON Schema."""
-        ...
 
     @property
     def sequential(self) -> bool:
         """Whether a batch with this tool may not run in parallel."""
-        ...
 
     async def run(self, arguments: dict[str, Json], run: RunT_contra) -> ToolResult:
         """Parse the arguments and do the work. Cancellation is asyncio cancellation.
@@ -91,7 +86,6 @@ class Tool(Protocol[RunT_contra]):
             ArgumentError: the arguments do not fit the schema.
             ToolError: the work could not be done.
         """
-        ...
 
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)

@@ -37,47 +37,37 @@ class ConversationControl(Protocol):
 
     def send(self, extension: str, text: str, *, steer: bool) -> None:
         """See `ConversationActions.send` and `steer`."""
-        ...
 
     def when_idle(self, extension: str, work: IdleWork) -> None:
         """See `ConversationActions.when_idle`."""
-        ...
 
     def run_beside(self, extension: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
         """See `ConversationActions.run_beside`."""
-        ...
 
     def session(self, extension: str) -> "ConversationSession":
         """See `ConversationActions.session`."""
-        ...
 
     def store(self, extension: str, scope: "StoreScope") -> "Store":
         """See `ConversationActions.store`."""
-        ...
 
     @property
     def models(self) -> "SessionModels":
         """See `ConversationActions.models`."""
-        ...
 
     @property
     def naming(self) -> "SessionNaming":
         """See `ConversationActions.naming`."""
-        ...
 
     @property
     def active_tools(self) -> tuple[str, ...]:
         """See `ConversationActions.active_tools`."""
-        ...
 
     @property
     def deferred_tools(self) -> "dict[str, RegisteredTool]":
         """See `ConversationActions.deferred_tools`."""
-        ...
 
     def can_call(self, name: str) -> bool:
         """Whether extensions can call the tool, between hooks and approvals: the model has it, had it, or could."""
-        ...
 
     def hidden_tool(self, name: str) -> "tuple[RegisteredTool, Scope]":
         """The tool of this name that only extensions call, and its extension.
@@ -85,60 +75,47 @@ class ConversationControl(Protocol):
         Raises:
             RegistrationError: there is none.
         """
-        ...
 
     def activate_tool(self, name: str) -> None:
         """See `ConversationActions.activate_tool`."""
-        ...
 
     def deactivate_tool(self, name: str) -> None:
         """See `ConversationActions.deactivate_tool`."""
-        ...
 
     @property
     def approval_mode(self) -> str:
         """See `ConversationActions.approval_mode`."""
-        ...
 
     @property
     def features(self) -> "Features":
         """See `ConversationActions.features`."""
-        ...
 
     @property
     def verify_commands(self) -> tuple[str, ...]:
         """See `ConversationActions.verify_commands`."""
-        ...
 
     def read_command(self, command: str) -> "CommandReading":
         """See `ConversationActions.read_command`."""
-        ...
 
     @property
     def limits(self) -> "Sequence[LimitUsage]":
         """See `ConversationActions.limits`."""
-        ...
 
     @property
     def other_files(self) -> "OtherFiles":
         """See `ConversationActions.other_files`."""
-        ...
 
     async def changes(self, since: "Since") -> "SessionChanges":
         """See `ConversationActions.changes`."""
-        ...
 
     def settings(self, extension: str, kind: "type[SettingsT]") -> "SettingsT":
         """See `ConversationActions.settings`."""
-        ...
 
     def flag(self, extension: str, name: str) -> "FlagValue | None":
         """See `ConversationActions.flag`."""
-        ...
 
     async def complete(self, extension: str, task: "CompletionTask") -> "Completion":
         """See `ConversationActions.complete`."""
-        ...
 
 
 class ConversationActions(Protocol):
@@ -321,7 +298,6 @@ class ConversationActions(Protocol):
             ArgumentError: the arguments do not fit the schema of a hidden tool.
             ToolError: a hidden tool could not do its work, or calls are within each other too deep.
         """
-        ...
 
     def activate_tool(self, name: str) -> None:
         """Let the model call a registered tool that is not active, from the next request on, in this run of kaa.
@@ -500,7 +476,6 @@ class ConversationActions(Protocol):
 
     def pooled(self, budget: "Budget") -> "ConversationContext":
         """A context whose agents may together use this much, besides the limits of the conversation."""
-        ...
 
     def in_worktree(self, name: str) -> "AbstractAsyncContextManager[ConversationContext]":
         """A context whose tool calls and agents work in a worktree, with a sandbox of its own.
@@ -512,7 +487,6 @@ class ConversationActions(Protocol):
         Raises:
             AgentError: there can be no worktree here.
         """
-        ...
 
     @property
     def agents(self) -> "AgentControl":

@@ -124,7 +124,6 @@ class AgentControl(Protocol):
 
     def list(self) -> Sequence[AgentStatus]:
         """All of them, in the order in which they first began."""
-        ...
 
     def steer(self, agent_id: str, text: str) -> None:
         """Tell an agent something, as its user: it gets it when its present calls are done.
@@ -132,7 +131,6 @@ class AgentControl(Protocol):
         Raises:
             AgentError: it is not at work.
         """
-        ...
 
     def stop(self, agent_id: str) -> None:
         """Stop an agent; whoever called for it is told.
@@ -140,7 +138,6 @@ class AgentControl(Protocol):
         Raises:
             AgentError: it is not at work.
         """
-        ...
 
     def transcript(self, agent_id: str) -> str:
         """What it was told, said and did until now, as Markdown.
@@ -148,7 +145,6 @@ class AgentControl(Protocol):
         Raises:
             AgentError: there is no such agent, or its session cannot be read.
         """
-        ...
 
     def entries(self, agent_id: str) -> "Transcript":
         """What is shown of its session until now, entry by entry.
@@ -156,7 +152,6 @@ class AgentControl(Protocol):
         Raises:
             AgentError: there is no such agent, or its session cannot be read.
         """
-        ...
 
 
 class AgentRunner(Protocol):
@@ -169,7 +164,6 @@ class AgentRunner(Protocol):
     @property
     def control(self) -> AgentControl:
         """See above."""
-        ...
 
     async def run(self, task: AgentTask) -> AgentResult:
         """Run an agent to its end. Cancelling the call stops it.
@@ -177,7 +171,6 @@ class AgentRunner(Protocol):
         Raises:
             AgentError: it did not finish.
         """
-        ...
 
     async def call(self, task: ToolTask) -> ToolResult:
         """Run a tool as a call of the model's: between the same hooks and approvals. Cancelling the call stops it.
@@ -185,12 +178,9 @@ class AgentRunner(Protocol):
         Raises:
             AgentError: it was not run, because too many calls are within each other.
         """
-        ...
 
     def pooled(self, budget: Budget) -> "AgentRunner":
         """What runs agents that pay from one budget. See `ConversationActions.pooled`."""
-        ...
 
     def in_worktree(self, name: str) -> "AbstractAsyncContextManager[tuple[Workspace, AgentRunner]]":
         """A worktree, and what runs agents and tools in it. See `ConversationActions.in_worktree`."""
-        ...

@@ -29,7 +29,6 @@ class Asker(Protocol):
     @property
     def can_ask(self) -> bool:
         """Whether anybody is there to answer."""
-        ...
 
     async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
         """Wait for the answer. Cancelling the call withdraws the question.
@@ -37,7 +36,6 @@ class Asker(Protocol):
         Raises:
             NobodyToAskError: nobody is there to answer.
         """
-        ...
 
 
 class Nobody:

@@ -47,19 +47,15 @@ class SessionModels(Protocol):
     @property
     def current(self) -> ModelState:
         """The model that gets the next request."""
-        ...
 
     def available(self) -> tuple[Model, ...]:
         """The models that could be used, in order of preference."""
-        ...
 
     async def offered(self) -> tuple[Model, ...]:
         """The same, after a look at models.json and, for a second at most, at the servers on this machine."""
-        ...
 
     def scoped(self) -> Sequence[ScopedModel]:
         """The models to cycle through, as the user chose them; none if there was no choice."""
-        ...
 
     async def set_scoped(self, patterns: Sequence[str], *, keep: bool = False) -> Sequence[ScopedModel]:
         """Choose the models to cycle through. Returns them.
@@ -71,7 +67,6 @@ class SessionModels(Protocol):
         Raises:
             CommandError: no model fits a pattern, or the settings cannot be written.
         """
-        ...
 
     async def switch(self, query: str, *, keep: bool = True) -> ModelState:
         """Switch to a model, from the next request on.
@@ -85,7 +80,6 @@ class SessionModels(Protocol):
         Raises:
             CommandError: no model fits, several do, or the model cannot be used.
         """
-        ...
 
     async def find(self, query: str) -> Model:
         """The model that a query means, as `switch` takes it. Nothing is switched.
@@ -93,7 +87,6 @@ class SessionModels(Protocol):
         Raises:
             CommandError: as `switch` does.
         """
-        ...
 
     def think(self, level: str) -> ThinkingLevel:
         """Have the model think this hard, or as nearly as it can. Returns the level in force.
@@ -101,7 +94,6 @@ class SessionModels(Protocol):
         Raises:
             CommandError: there is no such level.
         """
-        ...
 
 
 class SessionApprovals(Protocol):
@@ -110,12 +102,10 @@ class SessionApprovals(Protocol):
     @property
     def policy(self) -> str:
         """The mode in force."""
-        ...
 
     @property
     def policies(self) -> Mapping[str, str]:
         """All modes, each with what it means."""
-        ...
 
     async def choose(self, policy: str) -> str:
         """Set the mode, from the next call on. Returns it, with what else there is to know, in some lines.
@@ -123,7 +113,6 @@ class SessionApprovals(Protocol):
         Raises:
             CommandError: there is no such mode, or it cannot be set here.
         """
-        ...
 
     async def leave_plan(self) -> str:
         """Set the mode that was in force before `plan` or `read-only`. Returns the mode.
@@ -131,12 +120,10 @@ class SessionApprovals(Protocol):
         Raises:
             CommandError: it cannot be set.
         """
-        ...
 
     @property
     def directories(self) -> Sequence[str]:
         """The directories that tools can write, the project first."""
-        ...
 
     async def add_directory(self, path: str) -> str:
         """Let tools write a directory from the next call on. Returns what that did, in a sentence.
@@ -144,7 +131,6 @@ class SessionApprovals(Protocol):
         Raises:
             CommandError: it cannot be added.
         """
-        ...
 
 
 # What is done about changes to files that a step of a plan does not name.
@@ -179,7 +165,6 @@ class SessionSettings(Protocol):
 
     def listed(self) -> Sequence[UserSetting]:
         """All settings, with the values in force."""
-        ...
 
     def check(self, key: str, text: str) -> None:
         """See whether a setting can have a value.
@@ -187,7 +172,6 @@ class SessionSettings(Protocol):
         Raises:
             CommandError: there is no such setting, or it cannot have this value.
         """
-        ...
 
     async def set(self, key: str, text: str, scope: SettingScope = "global") -> str:
         """Set a setting and put it in force, as far as that can be. Returns what that did, in some lines.
@@ -200,4 +184,3 @@ class SessionSettings(Protocol):
         Raises:
             CommandError: there is no such setting, it cannot have this value, or the file cannot be changed.
         """
-        ...

@@ -40,7 +40,6 @@ class ConversationSession(Protocol):
             TypeError: `display` is something else.
             ValueError: `display` is too long.
         """
-        ...
 
     def note_work(self, kind: str, about: str) -> None:
         """Note work that is under way: if kaa is killed meanwhile, the next opening of the session or project tells it.
@@ -49,7 +48,6 @@ class ConversationSession(Protocol):
             kind: of the work: a session has one of each kind.
             about: what it is, where it is and how to go on with it, for people; empty when it has ended.
         """
-        ...
 
     def add_message(
         self, text: str, kind: str = "", *, display: "bool | DisplayContent" = True, details: Json = None
@@ -70,20 +68,16 @@ class ConversationSession(Protocol):
             TypeError: `display` is something else, or `details` is no object.
             ValueError: `display` is too long.
         """
-        ...
 
     def entries(self, kind: str | None = None) -> Sequence[OwnEntry]:
         """The extension's own entries on the current branch, the oldest first; of all kinds unless one is given."""
-        ...
 
     @property
     def messages(self) -> Sequence[Message]:
         """The conversation as the model sees it: after a compaction, the summary stands for what it replaced."""
-        ...
 
     async def outline(self) -> "Outline":
         """All branches: one row for each entry, with its id, its parent, its label and the beginning of its text."""
-        ...
 
     def label(self, entry_id: str, text: str | None) -> None:
         """Give an entry a name; None takes it away.
@@ -91,4 +85,3 @@ class ConversationSession(Protocol):
         Raises:
             CommandError: there is no such entry, or the session cannot be written.
         """
-        ...

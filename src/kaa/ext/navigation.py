@@ -20,12 +20,10 @@ class PersonsMessage(Protocol):
     @property
     def entry_id(self) -> str:
         """The id of its entry."""
-        ...
 
     @property
     def text(self) -> str:
         """What it says."""
-        ...
 
 
 class SessionChanges(msgspec.Struct, frozen=True):
@@ -45,11 +43,9 @@ class SessionNavigation(Protocol):
 
     def points(self) -> Sequence[PersonsMessage]:
         """The person's messages on the current branch, the newest last."""
-        ...
 
     async def outline(self) -> "Outline":
         """The whole tree of the session, a row for each entry."""
-        ...
 
     async def travel(self, entry_id: str, *, restore: Literal["conversation", "both"] = "conversation") -> str:
         """Go on from an entry: before a message of the person's, behind every other one.
@@ -61,7 +57,6 @@ class SessionNavigation(Protocol):
         Returns:
             What that did, in words.
         """
-        ...
 
     async def restart(self) -> str:
         """Go on before everything that was said: the model begins with an empty context, files stay as they are.
@@ -69,7 +64,6 @@ class SessionNavigation(Protocol):
         Returns:
             What that did, in words.
         """
-        ...
 
     async def undo(
         self,
@@ -81,19 +75,15 @@ class SessionNavigation(Protocol):
 
         `uncertain`: what happens to files that changed while only a background process ran. `restore`: what goes back.
         """
-        ...
 
     async def redo(self, *, restore: Literal["conversation", "both"] = "both") -> str:
         """Return to where the conversation and its files were. Returns what that did, in words."""
-        ...
 
     async def changes(self) -> SessionChanges:
         """What the session did to files until now, on the current branch."""
-        ...
 
     def label_here(self, text: str) -> None:
         """Give the last thing said a name; an empty text takes it away."""
-        ...
 
 
 class ListedSession(msgspec.Struct, frozen=True):
@@ -124,11 +114,9 @@ class SessionList(Protocol):
         Raises:
             CommandError: the text is not understood.
         """
-        ...
 
     async def here(self) -> Sequence[ListedSession]:
         """The sessions of this directory, the newest first."""
-        ...
 
     async def find(self, query: str) -> str:
         """The file of the session that a path, the beginning of an id, or a part of a title means.
@@ -136,4 +124,3 @@ class SessionList(Protocol):
         Raises:
             CommandError: none, or several.
         """
-        ...

@@ -103,19 +103,15 @@ class Applicant(Protocol):
     @property
     def extension(self) -> ExtensionId:
         """Which one it is."""
-        ...
 
     @property
     def nature(self) -> str:
         """What it is, for the question, such as `a program that runs in a sandbox`."""
-        ...
 
     @property
     def description(self) -> str:
         """One line, or empty."""
-        ...
 
     @property
     def requested(self) -> Permissions:
         """What it asks for."""
-        ...

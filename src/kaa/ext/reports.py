@@ -56,7 +56,6 @@ class SessionExtensions(Protocol):
 
     def listed(self) -> tuple[ExtensionReport, ...]:
         """All that the user has, in the order in which they are loaded."""
-        ...
 
     async def enable(self, name: str) -> str:
         """Use an extension until kaa ends, or use it again. Returns what that did, in a sentence.
@@ -67,7 +66,6 @@ class SessionExtensions(Protocol):
         Raises:
             CommandError: there is none of this name, or it cannot be loaded.
         """
-        ...
 
     async def disable(self, name: str) -> str:
         """Do without an extension until kaa ends, all of its hooks included. Returns what that did, in a sentence.
@@ -77,4 +75,3 @@ class SessionExtensions(Protocol):
         Raises:
             CommandError: there is none of this name.
         """
-        ...

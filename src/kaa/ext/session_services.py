@@ -23,27 +23,21 @@ class SessionAccounts(Protocol):
 
     async def spending(self) -> Spending:
         """Tokens and money, by branch, model and purpose, with the misses of the provider's cache."""
-        ...
 
     async def figures(self) -> "SessionFigures":
         """How many messages of whom there are, here and on other branches."""
-        ...
 
     def largest_items(self) -> "tuple[ContextItem, ...]":
         """The single messages and results that take the most of the window, the largest first."""
-        ...
 
     def by_tool(self) -> "tuple[ToolShare, ...]":
         """What each tool takes of the window, the one that takes most first."""
-        ...
 
     async def shortened(self) -> "Shortened":
         """The results of tools that the model sees in a shorter form, and what that saves."""
-        ...
 
     def prompt_items(self) -> "tuple[ContextItem, ...]":
         """What the system prompt consists of."""
-        ...
 
 
 class SessionBudget(Protocol):
@@ -51,15 +45,12 @@ class SessionBudget(Protocol):
 
     def limits(self, scope: BudgetScope) -> Budget:
         """The limits of a run, or of the session."""
-        ...
 
     def used(self, scope: BudgetScope) -> BudgetUsage:
         """What the run under way, or the last one, used; or the session."""
-        ...
 
     def set_limit(self, scope: BudgetScope, measure: Measure, limit: float | None) -> None:
         """Change a limit, for the run under way and all later ones, or for the session. None takes it away."""
-        ...
 
 
 class SessionNaming(Protocol):
@@ -68,7 +59,6 @@ class SessionNaming(Protocol):
     @property
     def name(self) -> str | None:
         """Its name, None if it has none."""
-        ...
 
     def set_name(self, text: str) -> str | None:
         """Call it so; an empty text takes the name away. Returns the name as it is kept.
@@ -76,7 +66,6 @@ class SessionNaming(Protocol):
         Raises:
             CommandError: nothing of the text can be shown.
         """
-        ...
 
     async def suggest(self) -> str:
         """A name of the model's making.
@@ -84,7 +73,6 @@ class SessionNaming(Protocol):
         Raises:
             CommandError: there is nothing to name, or the model could not be asked, or it had no idea.
         """
-        ...
 
 
 class SessionCompaction(Protocol):
@@ -93,7 +81,6 @@ class SessionCompaction(Protocol):
     @property
     def threshold(self) -> int | None:
         """A conversation that takes more tokens is condensed by itself; None if none is."""
-        ...
 
     async def compact(self, instructions: str = "") -> CompactionEnd:
         """Condense the conversation. Returns what went, or why it failed.
@@ -101,7 +88,6 @@ class SessionCompaction(Protocol):
         Raises:
             CommandError: there is nothing to compact, or the agent works.
         """
-        ...
 
     async def uncompact(self) -> str:
         """Take the last compaction back. Returns what that did, in some lines.
@@ -109,7 +95,6 @@ class SessionCompaction(Protocol):
         Raises:
             CommandError: there is none, or the agent works.
         """
-        ...
 
 
 class SessionExporting(Protocol):
@@ -122,7 +107,6 @@ class SessionExporting(Protocol):
             ExportError: the target cannot be used.
             SessionError: the session cannot be read.
         """
-        ...
 
     async def write_text(self, name: str, text: str, *, force: bool = False) -> str:
         """Write a text into a file that the user named, with the user's rights. Returns its path.
@@ -135,7 +119,6 @@ class SessionExporting(Protocol):
         Raises:
             ExportError: it cannot be written.
         """
-        ...
 
     async def import_file(self, name: str) -> "Imported":
         """Copy a session file into the library.
@@ -143,7 +126,6 @@ class SessionExporting(Protocol):
         Raises:
             SessionError: it is no session, or cannot be read or copied.
         """
-        ...
 
 
 class SessionSharing(Protocol):
@@ -156,7 +138,6 @@ class SessionSharing(Protocol):
             CommandError: it cannot be shared from here.
             SessionError: the session cannot be read.
         """
-        ...
 
     async def upload(self, draft: "ExportDraft") -> str:
         """Let it out. Returns its address.
@@ -164,11 +145,9 @@ class SessionSharing(Protocol):
         Raises:
             CommandError: that failed.
         """
-        ...
 
     def discard(self, draft: "ExportDraft") -> None:
         """Throw the prepared files away."""
-        ...
 
 
 class SandboxPorts(Protocol):
@@ -176,7 +155,6 @@ class SandboxPorts(Protocol):
 
     async def report(self) -> "PortsReport":
         """What leads where."""
-        ...
 
     async def forward(self, port: int, host_port: int | None = None) -> "Forward":
         """Make a port that a command of a tool listens on reachable on 127.0.0.1.
@@ -188,7 +166,6 @@ class SandboxPorts(Protocol):
         Raises:
             CommandError: nobody listens, or the wanted port is taken.
         """
-        ...
 
     async def admit(self, service: str) -> str:
         """Let commands reach a service of the user's machine until it is closed. Returns what it is called.
@@ -199,11 +176,9 @@ class SandboxPorts(Protocol):
         Raises:
             CommandError: that cannot be done.
         """
-        ...
 
     async def close(self, name: str) -> bool:
         """Close a port, by either number, or withdraw a service. Returns whether there was one."""
-        ...
 
 
 class WorktreeChanges(msgspec.Struct, frozen=True):
@@ -253,23 +228,18 @@ class SessionWorktrees(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """Those that there are."""
-        ...
 
     async def obstacle(self) -> str:
         """Why no agent can work in a worktree here, in a clause; empty if one can."""
-        ...
 
     async def changes(self, name: str) -> WorktreeChanges:
         """How much changed in one since it began."""
-        ...
 
     async def diff(self, name: str, shown: WorktreeMerge | None = None) -> str:
         """What changed in one since it began, as a unified diff; or what a merge would change in the project."""
-        ...
 
     async def preview(self, name: str) -> WorktreeMerge:
         """What merging one into the project would do. Nothing is changed."""
-        ...
 
     async def merge(self, name: str, shown: WorktreeMerge | None = None) -> WorktreeMerge:
         """Merge one into the files of the project; `kaa worktrees merge --undo` takes that back.
@@ -279,8 +249,6 @@ class SessionWorktrees(Protocol):
             shown: what `preview` returned and the user agreed to: exactly this is merged. Raises CommandError if files
                 of the project changed meanwhile. None merges what there is now.
         """
-        ...
 
     async def drop(self, name: str) -> None:
         """Remove one, also with changes that are not merged: ask the user before."""
-        ...

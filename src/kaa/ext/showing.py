@@ -67,11 +67,9 @@ class DisplayOutput(Protocol):
     @property
     def shows(self) -> Collection[DisplayKind]:
         """What it can show."""
-        ...
 
     def show(self, update: DisplayUpdate) -> None:
         """Show a change of one of these kinds. It must not wait."""
-        ...
 
 
 class ConversationDisplay:

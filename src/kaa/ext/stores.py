@@ -23,7 +23,6 @@ class Store(Protocol):
         Raises:
             StoreError: the file cannot be read, or is damaged. It stays as it is.
         """
-        ...
 
     async def set(self, key: str, value: Json) -> None:
         """Keep a JSON value.
@@ -31,7 +30,6 @@ class Store(Protocol):
         Raises:
             StoreError: as `get` does; the key is empty or too long, the value is not JSON, or there is too much data.
         """
-        ...
 
     async def delete(self, key: str) -> None:
         """Remove a key; nothing if there is none.
@@ -39,7 +37,6 @@ class Store(Protocol):
         Raises:
             StoreError: as `get` does.
         """
-        ...
 
     async def keys(self) -> Sequence[str]:
         """All keys.
@@ -47,4 +44,3 @@ class Store(Protocol):
         Raises:
             StoreError: as `get` does.
         """
-        ...

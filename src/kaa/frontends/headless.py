@@ -47,30 +47,24 @@ class Output(Protocol):
 
     def begin(self, conversation: Conversation) -> None:
         """Write what identifies the session, and from now on what happens in it."""
-        ...
 
     def reply(self, text: str) -> None:
         """Write what a slash command answered."""
-        ...
 
     def notice(self, notice: HostNotice) -> None: ...
 
     @property
     def shows(self) -> "Collection[DisplayKind]":
         """What it writes of what extensions show; see `DisplayOutput`."""
-        ...
 
     def show(self, update: "DisplayUpdate") -> None:
         """Write what an extension shows."""
-        ...
 
     def failure(self, message: str) -> None:
         """Write why nothing was done."""
-        ...
 
     def no_model(self, error: NoModelError) -> None:
         """Write how to get going."""
-        ...
 
 
 def main(command_line: CommandLineOptions, workspace: LocalWorkspace | UnopenedWorkspace) -> int:

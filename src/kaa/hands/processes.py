@@ -92,11 +92,9 @@ class Members(Protocol):
 
     def running(self) -> list[int]:
         """The processes that have not ended."""
-        ...
 
     def send(self, number: int) -> None:
         """Send a signal to every one of them."""
-        ...
 
 
 class Descendants:

@@ -55,15 +55,12 @@ class ServerObserver(Protocol):
 
     def changed(self, manifest: ServerManifest) -> None:
         """The server offers something else now."""
-        ...
 
     def logged(self, line: LogLine) -> None:
         """The server logged a warning or an error."""
-        ...
 
     def ended(self, reason: str) -> None:
         """The connection is over, and not because kaa closed it. `reason` is a sentence."""
-        ...
 
 
 class McpClient:

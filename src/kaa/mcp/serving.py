@@ -33,7 +33,6 @@ _MOST_SUSPENDED = 16
 class Service(Protocol):
     def tools(self) -> tuple[ToolInfo, ...]:
         """The tools that can be called."""
-        ...
 
     async def call(self, tool: str, arguments: dict[str, Json], caller: ToolCaller) -> CallResult:
         """Call a tool. Cancelling stops it.
@@ -41,7 +40,6 @@ class Service(Protocol):
         Raises:
             McpError: there is no such tool.
         """
-        ...
 
 
 class McpServer:

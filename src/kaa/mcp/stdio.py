@@ -33,11 +33,9 @@ class ServerProgram(Protocol):
 
     async def wait(self) -> str:
         """Wait for its end, and say how it ended, in a sentence without its name. Cancelling this stops nothing."""
-        ...
 
     def end(self) -> None:
         """Send it TERM, and two seconds later KILL."""
-        ...
 
     def take_hindrance(self, said: str = "", asked: str = "") -> str: ...
 

@@ -21,11 +21,9 @@ class ReadableSession(Protocol):
     @property
     def tree(self) -> SessionTree:
         """All entries and the leaf."""
-        ...
 
     def line(self, node: Node) -> bytes:
         """The line of an entry, without its line feed."""
-        ...
 
 
 class SessionStore(Protocol):
@@ -34,22 +32,18 @@ class SessionStore(Protocol):
     @property
     def header(self) -> SessionHeader:
         """Id, directory, time of creation and parent."""
-        ...
 
     @property
     def path(self) -> Path | None:
         """Where the session is, or will be after the first append; None if it is not kept."""
-        ...
 
     @property
     def tree(self) -> SessionTree:
         """All entries and the leaf."""
-        ...
 
     @property
     def journal(self) -> ReplyJournal:
         """Where to note what is under way and not yet an entry."""
-        ...
 
     def require_writable(self) -> None:
         """Make sure that the session is not only viewed, before anything is done that it would have to record.
@@ -57,7 +51,6 @@ class SessionStore(Protocol):
         Raises:
             SessionViewedError: it is open read-only.
         """
-        ...
 
     def append(self, *drafts: Entry) -> tuple[str, ...]:
         """Add entries in one write and make the last the leaf.
@@ -71,7 +64,6 @@ class SessionStore(Protocol):
         Raises:
             SessionWriteError: none was added.
         """
-        ...
 
     def line(self, node: Node) -> bytes:
         """The line of an entry, byte for byte, without its line feed.
@@ -79,7 +71,6 @@ class SessionStore(Protocol):
         Raises:
             SessionReadError: the disk failed.
         """
-        ...
 
     def request_sync(self) -> None:
         """Have all entries flushed to disk soon; returns at once.
@@ -87,7 +78,6 @@ class SessionStore(Protocol):
         Raises:
             SessionWriteError: the disk failed before.
         """
-        ...
 
     async def close(self) -> None:
         """Wait until the disk has what was to be flushed, and let go of the session.
@@ -95,7 +85,6 @@ class SessionStore(Protocol):
         Raises:
             SessionWriteError: the disk failed.
         """
-        ...
 
 
 def read_entry(store: ReadableSession, node: Node) -> AnyEntry | None:

@@ -21,42 +21,34 @@ class Confines(Protocol):
     @property
     def confined(self) -> bool:
         """Whether the kernel holds back calls that have no permit."""
-        ...
 
     @property
     def mode(self) -> Mode:
         """What the user chose. In `full-access` nothing is confined, and nothing is outside."""
-        ...
 
     @property
     def effective(self) -> bool:
         """Whether the kernel confines all that calls without a permit can do, not only files; certain once settled."""
-        ...
 
     @property
     def is_narrowed(self) -> bool:
         """Whether calls belong to an agent whose workspace was narrowed: then no yes lifts anything."""
-        ...
 
     @property
     def root(self) -> str:
         """The project; relative paths start here."""
-        ...
 
     @property
     def writable(self) -> Sequence[str]:
         """Directories that calls without a permit can write, temporary ones too; real paths."""
-        ...
 
     @property
     def temporary(self) -> Sequence[str]:
         """Directories whose files nobody misses, under the names that commands know them by."""
-        ...
 
     @property
     def private_temporary(self) -> Sequence[str]:
         """Those of them that hold other files outside the sandbox."""
-        ...
 
 
 class SandboxControl(Confines, Protocol):
@@ -64,24 +56,19 @@ class SandboxControl(Confines, Protocol):
 
     async def held_from(self, written: "Incoming") -> "HeldFiles | None":
         """The protected files that a command of git would have to change; None if it can change all it has to."""
-        ...
 
     async def held_of(self, taken: "Taken") -> "HeldFiles | None":
         """The protected files that a command of git would have to take away; None if it can take all that it has to."""
-        ...
 
     async def can_remove_worktree(self, path: str) -> bool:
         """Whether `git worktree remove` works inside the sandbox: commands may write all that git keeps of it."""
-        ...
 
     @property
     def moved_files(self) -> "MovedFiles":
         """What deals with files that the guard moved away, outside the sandbox."""
-        ...
 
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
         """Those of some files, of absolute paths, that git had checked out a moment ago, and has no more."""
-        ...
 
     async def save_copy(self, path: str, content: bytes, mode: int) -> str:
         """Keep the content of a file for some days in kaa's home, where calls cannot write.
@@ -89,7 +76,6 @@ class SandboxControl(Confines, Protocol):
         Returns:
             The path of the copy; empty if there is none.
         """
-        ...
 
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs.
@@ -97,15 +83,12 @@ class SandboxControl(Confines, Protocol):
         Raises:
             OSError: it cannot be found out.
         """
-        ...
 
     def permits(self, escalation: Escalation) -> bool:
         """Whether calls inside the sandbox have what a yes to this would permit."""
-        ...
 
     def objection(self, escalation: Escalation) -> str | None:
         """Why the model may not ask for this, in a sentence; None if it may."""
-        ...
 
     async def change(self, change: SandboxChange) -> None:
         """Change what calls without a permit may do for the rest of the session; what runs goes on as it is.
@@ -113,7 +96,6 @@ class SandboxControl(Confines, Protocol):
         Raises:
             OSError: the sandbox cannot be changed, or not so.
         """
-        ...
 
     def asking(self, asker: "HostAsker", hosts: Sequence[str]) -> Workspace | None:
         """The workspace of one call in the sandbox, whose user is asked about hosts that are not permitted.
@@ -121,20 +103,16 @@ class SandboxControl(Confines, Protocol):
         Returns:
             None if nothing in it is held back from the network.
         """
-        ...
 
     @property
     def tells_hosts_apart(self) -> bool:
         """Whether single hosts can be permitted; else commands have the machine's whole network, or none."""
-        ...
 
     def allow_network(self) -> None:
         """Let commands that start from now on use the machine's whole network, where hosts cannot be told apart."""
-        ...
 
     def allow_host(self, host: str) -> None:
         """Let a host be reached for the rest of the session."""
-        ...
 
     async def admit(self, service: str) -> None:
         """Let commands reach a port or a unix socket of the user's machine for the rest of the session.
@@ -142,7 +120,6 @@ class SandboxControl(Confines, Protocol):
         Raises:
             OSError: it cannot be reached from inside.
         """
-        ...
 
     async def stat(self, path: str) -> FileInfo | None:
         """What is at `path` for tools inside the sandbox, or None.
@@ -150,26 +127,21 @@ class SandboxControl(Confines, Protocol):
         Raises:
             OSError: it cannot be looked at.
         """
-        ...
 
     def exposed_program(self, name: str) -> str | None:
         """The program that a name means outside the sandbox, if calls without a permit can write it."""
-        ...
 
     def exposed_setting(self) -> str | None:
         """The variable that has a client outside the sandbox obey what calls without a permit can write, if any."""
-        ...
 
     def starts_module_here(self, name: str) -> str | None:
         """The script that a program is outside the sandbox, if it loads code of the directory where it starts."""
-        ...
 
     def unattended(self, links: Links = "followed", start: Start = "project") -> Workspace:
         """As `unconfined` for everything, for a command that nobody was asked about now.
 
         Its programs are found outside what calls without a permit can write.
         """
-        ...
 
     def watched(
         self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
@@ -181,7 +153,6 @@ class SandboxControl(Confines, Protocol):
             start: as for `unattended`.
             seen: contents that the user saw before the yes, by absolute paths: they stay.
         """
-        ...
 
     def unconfined(self, target: Target | None) -> Workspace:
         """The workspace of one call outside the sandbox.
@@ -189,4 +160,3 @@ class SandboxControl(Confines, Protocol):
         Args:
             target: all that the call may use there; None for everything.
         """
-        ...

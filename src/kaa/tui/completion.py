@@ -61,7 +61,6 @@ class CompletionSource(Protocol):
         Returns:
             None if it has nothing to do with what is at the caret; otherwise other sources are not asked.
         """
-        ...
 
 
 class CompletionSession:

@@ -113,7 +113,6 @@ class PathIndex(Protocol):
 
     def search(self, query: str, limit: int, /) -> list[str]:
         """The paths that fit best; directories end with a slash."""
-        ...
 
 
 class FileCompletion:

@@ -15,12 +15,9 @@ class Component(Protocol):
 
     def render(self, width: int) -> list[str]:
         """The lines at this width; the same list object as before if nothing changed. Callers do not change it."""
-        ...
 
     def key(self, key: Input) -> bool:
         """Take a key or a paste. False: it means nothing here, let others have it."""
-        ...
 
     def cursor(self) -> tuple[int, int] | None:
         """Row and column of the cursor within the lines rendered last; None if there is none to show."""
-        ...

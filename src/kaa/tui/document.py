@@ -26,14 +26,12 @@ class Block(Protocol):
 
     def render(self, width: int) -> list[str]:
         """The lines at this width, as `Component.render` gives them; cheap if nothing changed."""
-        ...
 
     def freeze(self, lines: int) -> None:
         """The first `lines` lines, as rendered last, have left the screen: render them the same from now on.
 
         0 undoes this: the document is about to be painted anew, perhaps at another width.
         """
-        ...
 
     @property
     def settled(self) -> int:
@@ -41,7 +39,6 @@ class Block(Protocol):
 
         All of them means that the block is finished, and that no further lines will come either.
         """
-        ...
 
 
 class Tail(NamedTuple):

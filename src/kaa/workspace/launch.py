@@ -26,7 +26,6 @@ class HandsProcess(Protocol):
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end. Returns the exit code, or the number of a signal, negative."""
-        ...
 
 
 Start: TypeAlias = Callable[[int], HandsProcess]

@@ -20,7 +20,6 @@ class MovedFiles(Protocol):
             ContentChangedError: the file is not as expected.
             OSError: it cannot be written.
         """
-        ...
 
     async def discard(self, copy: str, expected: FileDigest, top: str) -> None:
         """Remove what the guard keeps under another name, and the directories around it that are empty then.
@@ -34,4 +33,3 @@ class MovedFiles(Protocol):
             ContentChangedError: the file is not as expected.
             OSError: it cannot be removed.
         """
-        ...

@@ -48,7 +48,6 @@ class Parsing(Protocol):
             language: as for `parse`, which gives the answer.
             before: what is in it; None for a new one.
         """
-        ...
 
     async def parse(self, language: str, before: bytes | None, after: bytes) -> Parsed | None:
         """The syntax errors of a text; None if nothing is known of them.
@@ -60,7 +59,6 @@ class Parsing(Protocol):
         Raises:
             OSError: no process can be started.
         """
-        ...
 
 
 class _Answer(msgspec.Struct, frozen=True):

@@ -42,7 +42,6 @@ class PathLookup(Protocol):
 
     async def stat(self, path: str) -> FileInfo | None:
         """What is at `path`, or None."""
-        ...
 
 
 class Target(msgspec.Struct, frozen=True):

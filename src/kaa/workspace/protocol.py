@@ -291,11 +291,9 @@ class BackgroundProcesses(Protocol):
 
     def list(self) -> tuple[BackgroundProcess, ...]:
         """All that are known, in the order they were started."""
-        ...
 
     def watch(self, changed: Callable[[BackgroundProcess], None]) -> Callable[[], None]:
         """Call `changed` with each process that begins and each that ends. Returns a function that ends this."""
-        ...
 
     def output(self, process_id: int, position: int = 0) -> BackgroundOutput:
         """The output from a position on. Starts later if that is no longer kept.
@@ -303,7 +301,6 @@ class BackgroundProcesses(Protocol):
         Raises:
             NoSuchProcessError: there is none.
         """
-        ...
 
     async def wait(self, process_id: int, seconds: float, beyond: int | None = None) -> BackgroundProcess:
         """Wait for a process to end, for so many seconds at most. Raises as `output` does.
@@ -313,15 +310,12 @@ class BackgroundProcesses(Protocol):
             seconds: to wait at most.
             beyond: it also suffices if there is output beyond this position.
         """
-        ...
 
     async def write(self, process_id: int, data: bytes) -> bool:
         """Write input to the terminal of a process. Returns False if it takes none. Raises as `output` does."""
-        ...
 
     async def stop(self, process_id: int) -> BackgroundProcess:
         """Stop its whole tree, TERM, then KILL after a grace period. Raises as `output` does."""
-        ...
 
 
 @runtime_checkable
@@ -331,7 +325,6 @@ class NamedFiles(Protocol):
     @property
     def root(self) -> str:
         """Absolute path of the directory that relative paths start from."""
-        ...
 
     async def read_named(self, path: str, max_bytes: int) -> NamedFile:
         """Read the beginning of a file with the user's rights.
@@ -339,7 +332,6 @@ class NamedFiles(Protocol):
         Raises:
             OSError: says why it cannot be read; `FileNotFoundError` only if there is nothing.
         """
-        ...
 
     async def list_named(self, path: str) -> list[DirEntry]:
         """What is in a directory, with the user's rights, to complete what the user types.
@@ -347,7 +339,6 @@ class NamedFiles(Protocol):
         Raises:
             OSError: it cannot be listed.
         """
-        ...
 
 
 class PipedProgram(Protocol):
@@ -365,7 +356,6 @@ class PipedProgram(Protocol):
 
     async def ending(self) -> str:
         """Wait for its end, and say how it ended, in words that follow a colon."""
-        ...
 
 
 @runtime_checkable
@@ -381,7 +371,6 @@ class ClosedPrograms(Protocol):
         Raises:
             OSError: it cannot be started; the message says why.
         """
-        ...
 
 
 @runtime_checkable
@@ -394,7 +383,6 @@ class PipedPrograms(Protocol):
         Args:
             command: what concerns its output has no effect. That it cannot be run is said by `ending`.
         """
-        ...
 
 
 class FedStreams(NamedTuple):
@@ -441,7 +429,6 @@ class FedCommands(Protocol):
         Raises:
             OSError: it cannot be run.
         """
-        ...
 
 
 class Workspace(Protocol):
@@ -450,12 +437,10 @@ class Workspace(Protocol):
     @property
     def root(self) -> str:
         """Absolute path of the directory that relative paths start from."""
-        ...
 
     @property
     def is_narrowed(self) -> bool:
         """Whether `narrowed` made it: then nobody can lift its limits, not even the user's yes."""
-        ...
 
     def narrowed(self, *, writable: Sequence[str] | None = None, hosts: Sequence[str] | None = None) -> "Workspace":
         """The same project with fewer rights, for files and commands alike. Close it before this one.
@@ -471,19 +456,15 @@ class Workspace(Protocol):
             WiderError: this workspace does not allow something of it.
             OSError: it cannot be opened.
         """
-        ...
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """Read bytes. Only the slice is touched. Refuses anything but a regular file."""
-        ...
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """Read up to `max_lines` whole lines and `max_bytes` bytes from line `start` (from 1) on."""
-        ...
 
     async def read_existing(self, paths: Sequence[str], max_bytes: int) -> dict[str, bytes]:
         """The first `max_bytes` of each of `paths` that is a readable regular file, in one round trip."""
-        ...
 
     async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         """Replace a file's content atomically, creating parents; mode and symlinks stay.
@@ -496,15 +477,12 @@ class Workspace(Protocol):
             BlockedError: the sandbox does not let it be written.
             ContentChangedError: the file is not as expected.
         """
-        ...
 
     async def stat(self, path: str) -> FileInfo | None:
         """What is at `path`, or None."""
-        ...
 
     async def list(self, path: str) -> list[DirEntry]:
         """The names in a directory, unsorted."""
-        ...
 
     async def search(self, query: SearchQuery) -> SearchResult:
         """Search file contents, respecting .gitignore. Results are sorted, so the same search gives the same answer.
@@ -512,7 +490,6 @@ class Workspace(Protocol):
         Raises:
             SearchError: the pattern or the glob is malformed.
         """
-        ...
 
     async def find(self, pattern: str, path: str = ".", limit: int = 1000) -> FindResult:
         """Find files whose name, or with a `/` in the pattern whose path, matches a glob, respecting .gitignore.
@@ -523,14 +500,12 @@ class Workspace(Protocol):
         Raises:
             SearchError: the glob is malformed.
         """
-        ...
 
     async def list_files(self, limit: int = 200_000) -> FindResult:
         """All files of the project, respecting .gitignore, for an index: many, in an order of ripgrep's own.
 
         The paths come piecemeal, so that an event loop goes on meanwhile.
         """
-        ...
 
     async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
         """Run a command to its end. `on_output` gets stdout and stderr, merged, as it comes.
@@ -539,7 +514,6 @@ class Workspace(Protocol):
         (or an exception from `on_output`) stops the whole process tree, TERM, then KILL after a grace period, before
         it is raised here.
         """
-        ...
 
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
         """Run a command in the background: until it ends, is stopped, or the workspace is closed.
@@ -549,12 +523,10 @@ class Workspace(Protocol):
         Raises:
             TooManyProcessesError: stop one first.
         """
-        ...
 
     @property
     def processes(self) -> BackgroundProcesses:
         """What was started in the background."""
-        ...
 
     async def keep(self, output: str | bytes, suffix: str = ".log") -> str | None:
         """Keep a long output for a week in a file that tools can read. Returns its path; None if there is no place.
@@ -562,7 +534,6 @@ class Workspace(Protocol):
         Args:
             output: is kept; bytes as they are, a text as UTF-8.
         """
-        ...
 
     def checkpoints(
         self, folder: str, session_id: str, limits: "CheckpointLimits", permit: "Permit | None" = None
@@ -573,12 +544,9 @@ class Workspace(Protocol):
             folder: where everything of this project is kept; created when needed.
             permit: asked before much is copied; None permits it.
         """
-        ...
 
     async def let_go(self) -> None:
         """Stop showing commands what the user has removed: until then it keeps its space on the disk."""
-        ...
 
     async def close(self) -> None:
         """Stop everything that still runs."""
-        ...

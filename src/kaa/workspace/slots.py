@@ -56,7 +56,6 @@ class Slot(msgspec.Struct, frozen=True):
 class Slots(Protocol):
     def expect(self, kind: SlotKind) -> None:
         """A slot of this kind will be taken soon: have it made, without waiting for it."""
-        ...
 
     async def take(self, kind: SlotKind) -> Slot:
         """A slot of one's own.
@@ -64,15 +63,12 @@ class Slots(Protocol):
         Raises:
             WorkspaceUnavailableError: there is none to be had.
         """
-        ...
 
     def give_back(self, kind: SlotKind, slot: Slot) -> None:
         """Give back a slot that can be used again."""
-        ...
 
     def gives(self, slot: Slot) -> bool:
         """Whether a slot taken before is of the kind that would be given now."""
-        ...
 
 
 class _Failure(msgspec.Struct, frozen=True):

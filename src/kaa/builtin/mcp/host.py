@@ -130,7 +130,6 @@ class McpHost(Protocol):
 
     def servers(self) -> tuple[ServerView, ...]:
         """All of them, in the order of their configuration. Starts nothing."""
-        ...
 
     async def session(
         self, name: str, asker: Asker, tell: Callable[[str], object] | None = None, *, renewed: bool = False
@@ -144,15 +143,12 @@ class McpHost(Protocol):
         Raises:
             ServerUnavailableError: it is unknown, disabled, not approved, not logged in, or does not start.
         """
-        ...
 
     def prewarm(self, name: str) -> None:
         """The server will probably be used soon: start it if that needs no question."""
-        ...
 
     def observe(self, changed: Callable[[str], None]) -> Callable[[], None]:
         """Call `changed` with a server's name whenever its view changes. Returns what ends that."""
-        ...
 
     async def log_in(self, name: str, asker: Asker) -> None:
         """Log in to a server.
@@ -160,19 +156,15 @@ class McpHost(Protocol):
         Raises:
             ServerUnavailableError: it failed or was declined.
         """
-        ...
 
     def tell_of_login(self, name: str) -> None:
         """The model could not use a server: tell the user, once, if it needs a login."""
-        ...
 
     def log(self, name: str) -> tuple[str, ...]:
         """The last lines that a server logged or wrote to its standard error."""
-        ...
 
     def changes(self, name: str) -> Mapping[str, str]:
         """The tools of a server that are held back, by name: how they changed, in lines."""
-        ...
 
     def accept(self, name: str, shown: Mapping[str, str]) -> None:
         """The user has seen how the tools of a server changed, and accepts them.
@@ -183,4 +175,3 @@ class McpHost(Protocol):
         Raises:
             ServerUnavailableError: the server has changed again since then, or that cannot be kept.
         """
-        ...

@@ -18,11 +18,9 @@ class Listing(Protocol):
 
     def read(self, path: str) -> bytes | None:
         """The content of a file; None if there is none, it is too large, or it is a link out of the root."""
-        ...
 
     def files(self, folder: str) -> list[str]:
         """All files below a folder, sorted; empty if there is none. Has links out of the root, which `read` refuses."""
-        ...
 
 
 class PluginDirectory:

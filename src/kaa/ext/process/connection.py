@@ -92,7 +92,6 @@ class Receiver(Protocol):
 
     def notified(self, method: str, params: Mapping[str, Json]) -> None:
         """A notification. It must return at once."""
-        ...
 
     async def requested(self, method: str, params: Mapping[str, Json], notify: "Notify") -> Json:
         """The answer to a request. `notify` sends notifications to the process that asks.
@@ -100,11 +99,9 @@ class Receiver(Protocol):
         Raises:
             RpcError: it cannot be answered.
         """
-        ...
 
     def disconnected(self) -> None:
         """The connection is over; what waits for answers learns it next."""
-        ...
 
 
 class MessageChannel:

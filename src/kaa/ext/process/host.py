@@ -88,11 +88,9 @@ class ExtensionProcess(Protocol):
         Raises:
             OSError: it could not be executed, or its sandbox died.
         """
-        ...
 
     def end(self) -> None:
         """Send TERM to it and to what it started, and two seconds later KILL; a second call sends KILL at once."""
-        ...
 
 
 def program_of(manifest: Manifest) -> str:
@@ -131,15 +129,12 @@ class ProcessHost(Protocol):
 
     def scopes(self) -> Sequence[Scope]:
         """What the loaded extensions registered."""
-        ...
 
     def report(self, text: str) -> None:
         """Show the user a sentence about an extension."""
-        ...
 
     def keep(self, life: "asyncio.Task[None]") -> None:
         """Own the task that runs a process; kaa waits for it at its end."""
-        ...
 
     def granted(self, extension: Applicant) -> Permissions | None:
         """What the extension may do; None if the user must be asked first, because it asks for more.
@@ -147,7 +142,6 @@ class ProcessHost(Protocol):
         Raises:
             ExtensionError: the records of extensions cannot be read.
         """
-        ...
 
     async def permit(self, manifest: Manifest, asker: Asker) -> Permissions:
         """Ask the user for what the extension asks for and was not granted, if there is such a thing. Keeps a yes.
@@ -156,14 +150,12 @@ class ProcessHost(Protocol):
             NotPermittedError: the user says no, or nobody can be asked.
             ExtensionError: as `granted` says.
         """
-        ...
 
     def note_code(self, manifest: Manifest) -> None:
         """Note whether commands of the model can write the folder of an extension, which is being loaded.
 
         What they can write only later is not started; the user's permission may come long after this.
         """
-        ...
 
     def data_folder(self, manifest: Manifest) -> str:
         """The directory that the extension can write; `configDir` of the handshake. Makes it.
@@ -171,7 +163,6 @@ class ProcessHost(Protocol):
         Raises:
             ExtensionError: it cannot be made.
         """
-        ...
 
     async def start(self, manifest: Manifest, permissions: Permissions) -> ExtensionProcess:
         """Start the process in a sandbox of its own with these permissions. It begins in its folder.
@@ -180,11 +171,9 @@ class ProcessHost(Protocol):
             NotPermittedError: no sandbox is possible on this machine, and the user has not permitted to do without.
             ExtensionError: its program is missing, or the sandbox cannot be started.
         """
-        ...
 
     async def key(self, name: str) -> str | None:
         """The user's key of a provider, or the value of an environment variable; None if there is none.
 
         The caller makes sure that the extension may have it.
         """
-        ...

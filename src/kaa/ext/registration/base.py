@@ -27,11 +27,9 @@ class Registrations(Protocol):
         Raises:
             RegistrationError: one has.
         """
-        ...
 
     def changed(self, scope: Scope) -> None:
         """Tools, commands or prompt sections of an extension came or went."""
-        ...
 
 
 class Registrar:

@@ -55,7 +55,6 @@ class Surface(Protocol):
     @property
     def is_fullscreen(self) -> bool:
         """Whether the full screen is used."""
-        ...
 
     def start(self) -> None: ...
 
@@ -63,7 +62,6 @@ class Surface(Protocol):
 
     def refresh(self) -> None:
         """Something is different: show it soon."""
-        ...
 
     def repaint(self, *, clear_scrollback: bool = False) -> None: ...
 
@@ -73,25 +71,20 @@ class Surface(Protocol):
 
     def run_elsewhere(self, program: Callable[[], object]) -> None:
         """Leave the terminal to another program while this function runs."""
-        ...
 
     def toggle_fullscreen(self) -> None: ...
 
     def look_at(self, context: Context, document: Document) -> None:
         """Show another document, until `look_away`."""
-        ...
 
     def look_away(self) -> None:
         """Show the main view's document again."""
-        ...
 
     def take_view_key(self, key: Input) -> bool:
         """Scroll or search, where that can be done."""
-        ...
 
     def take_mouse(self, event: Mouse) -> None:
         """Scroll or select with the mouse, where that can be done."""
-        ...
 
 
 # Makes one for a terminal, a loop, what components know, and what is shown.

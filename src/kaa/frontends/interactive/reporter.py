@@ -37,19 +37,15 @@ class CoreListener(Protocol):
 
     def show_status(self, status: Status) -> None:
         """The conversation stands like this now."""
-        ...
 
     def show_additions(self, additions: Additions) -> None:
         """Extensions have added this now."""
-        ...
 
     def show_notice(self, text: str) -> None:
         """Something worth knowing that does not stop us."""
-        ...
 
     def show_head(self, head: Head | None) -> None:
         """This is checked out in the project; None if git does not know."""
-        ...
 
 
 class EngineListener(CoreListener, Protocol):
@@ -58,7 +54,6 @@ class EngineListener(CoreListener, Protocol):
     @property
     def shows(self) -> "Collection[DisplayKind]":
         """What can be shown of what extensions want to be seen; asked in any thread."""
-        ...
 
     def show_display(self, update: "DisplayUpdate") -> None: ...
 
@@ -68,11 +63,9 @@ class QuestionPresenter(Protocol):
 
     def ask(self, question: "AnyQuestion", answer: "Callable[[Answer], None]") -> None:
         """Ask the user; `answer` may be called once, from any thread."""
-        ...
 
     def withdraw(self, question: "AnyQuestion") -> None:
         """The question has no meaning any more."""
-        ...
 
 
 class ConversationReporter:

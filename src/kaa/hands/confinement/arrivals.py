@@ -55,7 +55,6 @@ class HostDirectory(Protocol):
 
     def wanted(self) -> dict[str, HostEntry] | None:
         """What is to be shown; None if nothing has changed."""
-        ...
 
     def open(self, seen: HostEntry) -> int:
         """A descriptor without rights of what was seen.
@@ -63,7 +62,6 @@ class HostDirectory(Protocol):
         Raises:
             OSError: it is not there any more.
         """
-        ...
 
 
 class Arrivals:

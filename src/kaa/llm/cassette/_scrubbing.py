@@ -53,7 +53,6 @@ class Rewriter(Protocol):
             text: all of a text that may have come in pieces.
             escaped: the text is itself JSON, so what is inserted must be escaped to stay so.
         """
-        ...
 
 
 def apply(pieces: Sequence[str], edits: Iterable[Edit]) -> list[str]:

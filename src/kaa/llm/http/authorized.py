@@ -20,7 +20,6 @@ class Authorizer(Protocol):
             AuthError: there is none, and none can be had; the message says what to do.
             ProviderError: whoever gives tokens cannot be reached.
         """
-        ...
 
     async def renew(self, refused: HttpRequest) -> bool:
         """Get another token, if that may help. False if it cannot.
@@ -29,7 +28,6 @@ class Authorizer(Protocol):
             refused: the request that was answered with 401, as `authorize` gave it: others may have led to another
                 token since then.
         """
-        ...
 
 
 class AuthorizedTransport:

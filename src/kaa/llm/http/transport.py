@@ -85,7 +85,6 @@ class Transport(Protocol):
         Raises:
             ProviderError: on entering, if no response came.
         """
-        ...
 
     async def close(self) -> None: ...
 

@@ -69,7 +69,6 @@ class McpServerAuthorizer(Authorizer, Protocol):
     @property
     def key(self) -> str:
         """The key of the tokens that it sends; empty if they are good without one."""
-        ...
 
 
 def let_in(transport: Transport, authorizer: McpServerAuthorizer) -> Transport:

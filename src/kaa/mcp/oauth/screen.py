@@ -10,4 +10,3 @@ class McpLoginScreen(LoginScreen, Protocol):
 
     def show_token_host(self, host: str) -> None:
         """Say which host gets the code of the login and issues the tokens, before the address is shown."""
-        ...

@@ -30,7 +30,6 @@ class TextFilter(Protocol):
 
     def redact(self, text: str) -> str:
         """The text without it."""
-        ...
 
 
 class ExportSelection(msgspec.Struct, frozen=True):

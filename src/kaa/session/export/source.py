@@ -25,21 +25,17 @@ class SessionSource(Protocol):
     @property
     def path(self) -> Path | None:
         """Its file; None if it has none. The sessions of its agents are beside it."""
-        ...
 
     @property
     def header(self) -> SessionHeader:
         """Id, directory and time of creation."""
-        ...
 
     @property
     def tree(self) -> SessionTree:
         """All entries and the leaf."""
-        ...
 
     def line(self, node: Node) -> bytes:
         """The line of an entry, without its line feed."""
-        ...
 
 
 class SnapshotFile:

@@ -59,19 +59,15 @@ class Unasked(Protocol):
     @property
     def beside(self) -> int:
         """How many works go on beside runs."""
-        ...
 
     def say_unasked(self, message: UserMessage, *, steer: bool) -> None:
         """Give the model a message of an extension: now, or when the run would end, or (`steer`) within the run."""
-        ...
 
     def when_idle(self, extension: str, work: IdleWork) -> None:
         """Call a function of an extension as soon as nothing is under way."""
-        ...
 
     def run_beside(self, work: Coroutine[None, None, None]) -> None:
         """Do work beside runs and messages. The end of the conversation cancels it."""
-        ...
 
 
 class ExtensionMessages:

@@ -26,7 +26,6 @@ class Keeps(Protocol):
 
     async def __call__(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         """What would remain of some files."""
-        ...
 
 
 class Sparing:

@@ -18,7 +18,6 @@ class Project(PathLookup, Protocol):
     @property
     def root(self) -> str:
         """Where relative paths start."""
-        ...
 
 
 async def find_target(arguments: Mapping[str, Json], project: Project, *, writes: bool) -> Target | None:

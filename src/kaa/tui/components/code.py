@@ -90,11 +90,9 @@ class _LineLexer(Protocol):
 
     def lex(self, line: str) -> Iterable[tuple[_TokenType, str]]:
         """The tokens of the next line, which ends with a line feed."""
-        ...
 
     def fork(self) -> "_LineLexer":
         """Another one that knows the same lines."""
-        ...
 
 
 def _line_lexer(language: str) -> _LineLexer | None:

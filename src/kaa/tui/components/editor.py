@@ -29,7 +29,6 @@ class KeyMode(Protocol):
 
     def key(self, key: Input) -> bool:
         """Take a key. False: the editor shall have it."""
-        ...
 
 
 class Editor:

@@ -27,7 +27,6 @@ class Rank(Protocol):
 
     def __call__(self, query: str, items: Sequence[_Ranked], key: Callable[[_Ranked], str]) -> list[_Ranked]:
         """Those that match, the best first; all of them, in their order, for an empty query."""
-        ...
 
 
 class SelectItem(NamedTuple, Generic[T]):

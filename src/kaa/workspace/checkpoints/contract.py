@@ -171,7 +171,6 @@ class Checkpoints(Protocol):
 
     def begin(self) -> None:
         """Start to take in what the project looks like, in the background. Again, it does nothing."""
-        ...
 
     async def ready(self, path: str | None = None, *, call: str = "") -> None:
         """Wait until what changes from here on can be told from what was there before. A call begins.
@@ -183,7 +182,6 @@ class Checkpoints(Protocol):
         Raises:
             OSError: it cannot be told; what changes is not kept.
         """
-        ...
 
     async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         """Whether all that is at or below some paths would be restored, if a call destroyed it now.
@@ -198,7 +196,6 @@ class Checkpoints(Protocol):
         Raises:
             OSError: it cannot be told.
         """
-        ...
 
     async def ended(self, call: str, *, in_background: bool = False) -> None:
         """A call is over. What changes until the next `ready` is somebody else's.
@@ -210,7 +207,6 @@ class Checkpoints(Protocol):
         Raises:
             OSError: it cannot be told what changed.
         """
-        ...
 
     async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
         """Keep what calls changed since the first `ready` as a change set; None if nothing did.
@@ -219,11 +215,9 @@ class Checkpoints(Protocol):
             more_to_come: something goes on in the background: what it changes belongs to the next change set. Otherwise
                 what changes until the next `ready` is somebody else's.
         """
-        ...
 
     async def interrupted(self) -> ChangeSet | None:
         """What a turn of this session did that was killed, once; None if there was none."""
-        ...
 
     async def change_set(self, change_set_id: str) -> ChangeSet:
         """A change set of this project.
@@ -231,7 +225,6 @@ class Checkpoints(Protocol):
         Raises:
             MissingCheckpointError: it is no longer kept.
         """
-        ...
 
     async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> "RestorePlan":
         """What taking back some change sets, the newest first, and then doing others again, would do.
@@ -239,7 +232,6 @@ class Checkpoints(Protocol):
         Raises:
             MissingCheckpointError: one of them is no longer kept.
         """
-        ...
 
     async def restore(self, plan: "RestorePlan", progress: Callable[[int, int], None] | None = None) -> "RestoreResult":
         """Carry out a plan, but for what changed since it was made.
@@ -248,7 +240,6 @@ class Checkpoints(Protocol):
             plan: as `preview` made it.
             progress: told now and then how many of how many paths are done.
         """
-        ...
 
     async def merge(
         self,
@@ -266,7 +257,6 @@ class Checkpoints(Protocol):
         Raises:
             MissingCheckpointError: one of them is no longer kept.
         """
-        ...
 
     async def differences(self, change_sets: Sequence[str]) -> "Sequence[FileDifference]":
         """What some change sets, done one after another, made of files; sorted by path, without directories.
@@ -274,8 +264,6 @@ class Checkpoints(Protocol):
         Raises:
             MissingCheckpointError: one of them is no longer kept.
         """
-        ...
 
     async def close(self) -> None:
         """Let go of the project; remove what is kept beyond the limits."""
-        ...

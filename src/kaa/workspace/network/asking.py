@@ -32,11 +32,9 @@ class HostAsker(Protocol):
     @property
     def can_ask(self) -> bool:
         """Whether an answer can be waited for; otherwise connections are refused at once."""
-        ...
 
     def together(self, hosts: Sequence[str]) -> Sequence[str]:
         """All hosts that a question about these is about, as rules: these, and those that are used with them."""
-        ...
 
     async def ask(self, hosts: Sequence[str], *, alone: bool) -> HostAnswer:
         """Ask about all of these hosts at once. Cancelling it withdraws the question.
@@ -47,14 +45,12 @@ class HostAsker(Protocol):
         Returns:
             Whether they are permitted until the call ends, for the session, or not at all.
         """
-        ...
 
     async def ask_private(self, host: str, addresses: Sequence[str], *, alone: bool) -> HostAnswer:
         """Ask whether a host that is permitted may be reached at these addresses, none of which is public.
 
         Cancelling it withdraws the question. The answer is as that of `ask`.
         """
-        ...
 
 
 class HostQuestions:

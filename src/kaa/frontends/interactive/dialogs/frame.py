@@ -249,11 +249,9 @@ class Keys(Protocol):
     @property
     def hint(self) -> str:
         """What to say about the keys now; empty if nothing."""
-        ...
 
     def take(self, key: Input) -> bool:
         """Hand a key over to the question, or return False."""
-        ...
 
 
 class QuestionDialog(DialogFrame, ABC, Generic[AnswerT]):

@@ -211,13 +211,11 @@ class _LoginView(Protocol):
 
     def show_address(self, address: str) -> None:
         """Have it opened in a browser."""
-        ...
 
     def show_code(self, address: str, code: str) -> None: ...
 
     def complain(self, problem: str) -> None:
         """What was pasted is of no use."""
-        ...
 
 
 class _LoginSession:

@@ -42,7 +42,6 @@ class Renewer(Protocol):
             LoginRefusedError: the server does not accept it any more.
             ProviderError: the server cannot be reached.
         """
-        ...
 
 
 class ConfiguredRenewer:

@@ -8,15 +8,12 @@ class LoginScreen(Protocol):
 
     def show_address(self, address: str) -> None:
         """Have `address` opened in a browser; there one logs in. It holds no secret that lasts."""
-        ...
 
     def show_code(self, address: str, code: str) -> None:
         """Have `address` opened in a browser, on any machine, and `code` entered there."""
-        ...
 
     def complain(self, problem: str) -> None:
         """What was pasted is of no use; it is asked for again."""
-        ...
 
     async def pasted(self) -> str:
         """What the person pastes from the browser. May wait for ever: it is cancelled when it is not needed.
@@ -24,4 +21,3 @@ class LoginScreen(Protocol):
         Raises:
             LoginRefusedError: the person gives up.
         """
-        ...

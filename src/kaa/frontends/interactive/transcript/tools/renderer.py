@@ -155,15 +155,12 @@ class CallRenderer(Protocol):
 
     def title(self, call: ShownCall) -> Sequence[Span]:
         """What is done, in a line or a few; as much as the arguments tell so far."""
-        ...
 
     def body(self, call: ShownCall, width: int) -> list[str]:
         """Painted lines of what came of it, or is on the way. An error is shown without asking for them."""
-        ...
 
     def aside(self, call: ShownCall) -> str:
         """Figures about the result in few words, perhaps none."""
-        ...
 
 
 def named(view: ViewOptions, tool: str, argument: str, rest: str = "") -> list[Span]:
