@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kaa.ext.features import Features
     from kaa.ext.flags import FlagValue
     from kaa.ext.navigation import SessionChanges, Since
-    from kaa.ext.registration.settings import SettingsT
+    from kaa.ext.registration.resources import SettingsT
     from kaa.ext.scope import Scope
     from kaa.ext.session_services import SessionNaming
     from kaa.ext.showing import ConversationDisplay, Show

@@ -10,10 +10,12 @@ from kaa.ext.registration.hooks import (
     RunHookRegistrations,
     SessionHookRegistrations,
 )
-from kaa.ext.registration.prompt import PromptRegistrations
-from kaa.ext.registration.providers import ProviderRegistrations
-from kaa.ext.registration.settings import SettingsRegistrations
-from kaa.ext.registration.themes import ThemeRegistrations
+from kaa.ext.registration.resources import (
+    PromptRegistrations,
+    ProviderRegistrations,
+    SettingsRegistrations,
+    ThemeRegistrations,
+)
 from kaa.ext.registration.tools import ToolRegistrations
 
 # Grows when something is added to `ExtensionAPI`. An extension that needs more than version 1 defines `API_VERSION`.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kaa.ext.conversation_session import ConversationSession, OwnEntry
     from kaa.ext.flags import FlagValue
     from kaa.ext.navigation import SessionChanges, Since
-    from kaa.ext.registration.settings import SettingsT
+    from kaa.ext.registration.resources import SettingsT
     from kaa.ext.showing import DisplayContent
     from kaa.ext.stores import Store, StoreScope
     from kaa.session.outline import Outline
