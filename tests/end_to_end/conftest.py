@@ -8,15 +8,33 @@ import pytest
 
 from tests.end_to_end.kaa_process import Kaa
 from tests.end_to_end.seat import Seat
+from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, Wire
 
 
 @pytest.fixture
-def kaa(tmp_path: Path, tier: str) -> Kaa:
+def elsewhere() -> Iterator[Path]:
+    """Have `kaa` not in a temporary directory: the sandbox shows nothing of these."""
+    with folder_elsewhere() as folder:
+        yield folder
+
+
+@pytest.fixture
+def kaa(request: pytest.FixtureRequest, tmp_path: Path, tier: str) -> Kaa:
     """The command with a project and a home of its own; without a sandbox, it would run and write nothing."""
+    if "elsewhere" in request.fixturenames:
+        return Kaa(request.getfixturevalue("elsewhere"))
     if tier == "none":
         pytest.skip("nothing confines commands on this machine: kaa doctor says why")
     return Kaa(tmp_path)
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    """A model that follows a script, and is the one of `kaa`."""
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
 
 
 @pytest.fixture

@@ -1,15 +1,12 @@
 """Thinking that follows the work: harder where the model plans and where something failed, less in between."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import Kaa
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, Wire, call, say
 
-pytestmark = pytest.mark.usefixtures("full_access")
+pytestmark = pytest.mark.usefixtures("elsewhere", "full_access")
 
 _SCRIPT = [
     call("bash", command="true"),
@@ -18,13 +15,6 @@ _SCRIPT = [
     call("bash", command="true"),
     say("Done."),
 ]
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
 
 
 def levels(kaa: Kaa, wire: Wire, thinking: str) -> list[Json]:

@@ -14,9 +14,10 @@ import pytest
 
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support import mcp_server
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 from tests.support.trusting import trust
+
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 _PROTECT = """\
 import json, sys
@@ -38,20 +39,6 @@ if grep -q '"stop_hook_active":true'; then exit 0; fi
 echo "Run the tests first." >&2
 exit 2
 """
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
 
 
 def write(file: Path, content: str) -> str:

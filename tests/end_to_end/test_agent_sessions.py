@@ -2,7 +2,6 @@
 
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,28 +9,13 @@ import pytest
 from kaa.builtin.agents.running import MOST_AT_ONCE
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import Seat, enter, pausing
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_script import Answer, Fault
 from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import rpc
 
-pytestmark = pytest.mark.usefixtures("full_access")
+pytestmark = pytest.mark.usefixtures("elsewhere", "full_access")
 
 _LOOK = call("agent", agent="explore", task="Find the door.")
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
 
 
 def session(kaa: Kaa) -> Path:

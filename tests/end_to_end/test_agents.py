@@ -20,6 +20,8 @@ from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
 from tests.support.trusting import trust
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 unconfined = pytest.mark.usefixtures("full_access")
 
 _DEFINITION = """\
@@ -31,20 +33,6 @@ tools: {tools}
 ---
 You are a scribe.
 """
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
 
 
 def define(kaa: Kaa, tools: str = "Read, Write, Bash", more: str = "") -> None:

@@ -4,31 +4,15 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from typing import cast
 
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa
 from tests.end_to_end.seat import Seat, pausing
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 
-pytestmark = pytest.mark.usefixtures("full_access")
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
+pytestmark = pytest.mark.usefixtures("elsewhere", "full_access")
 
 
 def test_what_works_is_listed_and_shown(kaa: Kaa, server: ModelServer) -> None:

@@ -3,33 +3,17 @@
 import re
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import Seat, enter, is_idle, pausing
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, Received, call, say
 
-pytestmark = pytest.mark.usefixtures("full_access")
+pytestmark = pytest.mark.usefixtures("elsewhere", "full_access")
 
 _LOOK = call("agent", agent="explore", task="Find the door.", background=True)
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
 
 
 def texts(request: Received) -> str:

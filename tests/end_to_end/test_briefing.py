@@ -23,13 +23,6 @@ def kaa() -> Iterator[Kaa]:
 
 
 @pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
-
-
-@pytest.fixture
 def project(kaa: Kaa) -> Kaa:
     """A project of Python's in a repository of git's."""
     (kaa.project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")

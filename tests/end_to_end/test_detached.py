@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,25 +12,10 @@ from kaa.frontends.live.wire import socket_name
 from tests.end_to_end.detached import WAIT, sockets, started, wait_until
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import pausing
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import Answer, ModelServer, Received, call, say
 from tests.support.started_by_kaa import AS_A_PROGRAM
 
-pytestmark = pytest.mark.usefixtures("unasked")
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
+pytestmark = pytest.mark.usefixtures("elsewhere", "unasked")
 
 
 def texts(request: Received) -> str:

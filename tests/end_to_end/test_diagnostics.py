@@ -32,13 +32,6 @@ def kaa(tier: str) -> Iterator[Kaa]:
         yield kaa
 
 
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
-
-
 def _definition(script: Path | str) -> dict[str, Json]:
     ends: dict[str, Json] = {".fake": "fake"}
     return {"command": sys.executable, "args": ["-I", "-S", str(script)], "extensionToLanguage": ends}

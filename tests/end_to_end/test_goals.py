@@ -1,30 +1,13 @@
 """`/goal`: the model goes on until the user's commands succeed, and stops where that leads nowhere."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa, conversation
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 
-pytestmark = pytest.mark.usefixtures("full_access")
+pytestmark = pytest.mark.usefixtures("elsewhere", "full_access")
 
 _CHECK = "test -f done.txt || { echo nothing there after 0.3 s; exit 3; }"
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
 
 
 def told(server: ModelServer, number: int = -1) -> str:

@@ -44,13 +44,6 @@ def kaa() -> Iterator[Kaa]:
         yield kaa
 
 
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
-
-
 def killed(kaa: Kaa, server: ModelServer, requests: int, *arguments: str) -> None:
     """Run kaa until the model got that many requests, and kill it."""
     with kaa.running(*arguments) as process:

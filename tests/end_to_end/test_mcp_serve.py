@@ -1,7 +1,6 @@
 """`kaa mcp serve`, used by a scripted client of both protocol generations, as a real process."""
 
 import json
-from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -14,13 +13,6 @@ from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import Line
 
 pytestmark = pytest.mark.usefixtures("full_access")
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
 
 
 @pytest.fixture(params=[True, False], ids=["modern", "legacy"])

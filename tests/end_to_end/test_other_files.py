@@ -40,13 +40,6 @@ def kaa() -> Iterator[Kaa]:
         yield kaa
 
 
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
-
-
 def files(kaa: Kaa) -> set[str]:
     return {path.name for path in kaa.project.iterdir()} - {"plan.md"}
 

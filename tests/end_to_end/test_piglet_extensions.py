@@ -7,7 +7,7 @@ Opt-in: KAA_PIGLET names a folder outside /tmp and the home with `examples/` and
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -38,13 +38,6 @@ def _flags(kaa: Kaa, *folders: Path) -> Sequence[str]:
 
 def _built(*names: str) -> list[Path]:
     return [_FOLDER / "built" / name for name in names]
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
 
 
 def test_print_mode_has_their_commands_tools_and_prompt(kaa: Kaa, server: ModelServer) -> None:

@@ -4,16 +4,14 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa, conversation
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 
-pytestmark = pytest.mark.usefixtures("mounts")
+pytestmark = pytest.mark.usefixtures("elsewhere", "mounts")
 
 PLAN = """\
 # Plan: Greet the world
@@ -31,20 +29,6 @@ Two files.
 - Files: `name.txt`
 - Check: `grep -q world name.txt || { echo no world; exit 3; }`
 """
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
 
 
 def told(server: ModelServer, number: int = -1) -> str:

@@ -40,13 +40,6 @@ def kaa(tier: str) -> Iterator[Kaa]:
         yield kaa
 
 
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
-
-
 def results(server: ModelServer) -> list[str]:
     return [text for role, text in conversation(server.requests[-1]) if role == "tool"]
 

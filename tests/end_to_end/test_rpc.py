@@ -22,13 +22,6 @@ from tests.support.warm_start import COMMAND, KaaProcess
 _UNTIL_GO = "until test -e go; do sleep 0.02; done"
 
 
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
-
-
 class Shared:
     """A process for cases that need a session of their own and nothing else. Commands are approved."""
 

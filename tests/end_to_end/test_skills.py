@@ -1,21 +1,14 @@
 """Skills in whole programs: the user's and the project's, with their scripts, as far as they are trusted."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa, conversation
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 from tests.support.trusting import trust
 
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 @pytest.fixture
@@ -25,13 +18,6 @@ def person(kaa: Kaa) -> Path:
     folder.mkdir()
     kaa.setenv(HOME=str(folder))
     return folder
-
-
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
 
 
 def add_skill(folder: Path, name: str, body: str) -> Path:

@@ -2,27 +2,20 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa
 from tests.support import without_locks
-from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import MODEL_ID, ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
 from tests.support.warm_start import COMMAND
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 _EXTENSION = "def extend(api):\n    pass\n"
 _PLAN = "# Greet\n\n## 1. Write hello.txt\n\n- Files: `hello.txt`\n- Check: `grep -q hello hello.txt`\n"
-
-
-@pytest.fixture
-def kaa() -> Iterator[Kaa]:
-    """Elsewhere: the sandbox shows nothing of temporary directories."""
-    with folder_elsewhere() as folder:
-        yield Kaa(folder)
 
 
 def run(kaa: Kaa, *arguments: str) -> str:

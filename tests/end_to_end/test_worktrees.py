@@ -25,13 +25,6 @@ def kaa() -> Iterator[Kaa]:
         yield kaa
 
 
-@pytest.fixture
-def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        kaa.use(server, "openai-completions")
-        yield server
-
-
 def git(kaa: Kaa, *arguments: str, at: Path | None = None) -> str:
     identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
     done = subprocess.run(
