@@ -69,9 +69,7 @@ def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) 
     They need not exist. The repositories of which a project is a subdirectory count as well.
 
     Args:
-        gits: the repositories in the projects.
         projects: directories that may be written, real.
-        home: the user's home directory.
     """
     obeyed = NamedByConfiguration(projects, home)
     gits = (*repositories.above(obeyed.roots), *gits)  # first: what commands make takes no room from these
@@ -101,7 +99,6 @@ class NamedByConfiguration:
 
     Args:
         projects: directories that may be written.
-        home: the user's home directory.
 
     Attributes:
         roots: the directories that may be written.
@@ -180,7 +177,6 @@ def needed_paths(home: str, untrusted: Iterable[str], hidden: Iterable[str]) -> 
     """Real paths of what git reads or executes because the user's own configuration says so, as far as it exists.
 
     Args:
-        home: the user's home directory.
         untrusted: real directories that commands may write: configuration in them is not the user's word.
         hidden: real paths of what stays hidden whatever names it.
     """
@@ -195,7 +191,6 @@ class _Reader:
     """Reads configuration with what it includes, each file once.
 
     Args:
-        home: the user's home directory.
         untrusted: real directories whose files are not read.
     """
 

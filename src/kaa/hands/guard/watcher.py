@@ -271,8 +271,6 @@ class Guard:
         Another thread may call this. Everything else is left to `act`, which hears of the same event.
 
         Args:
-            root: the directory.
-            name: in it.
             watch: gets each open directory below the name that stays, to be called again when something comes there;
                 False if that is not possible.
         """
@@ -331,7 +329,6 @@ class Guard:
         Whatever goes wrong is a finding: what a command makes must not end the guard.
 
         Args:
-            subject: what to look at.
             adopt: take a harmless change of what was there before as the new state.
             released: no mount keeps it that could be taken away.
         """
@@ -638,8 +635,6 @@ class Guard:
         """Move an item of a subject away.
 
         Args:
-            look: at the subject.
-            path: of the item, below the subject.
             directory: the open directory in which the subject is.
             parent: the open directory in which the item is.
 
@@ -682,10 +677,7 @@ class _Look(NamedTuple):
     """What was found at a guarded name.
 
     Attributes:
-        subject: the name.
         directory: the open directory in which it is.
-        before: what is accepted there.
-        items: what is there now.
         released: no mount keeps it that could be taken away.
         is_emptied: it is a new directory that stays, without the files in it.
     """

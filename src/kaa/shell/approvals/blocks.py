@@ -27,7 +27,6 @@ class BlockedDetails(msgspec.Struct, rename="camel", frozen=True):
     """What the sandbox stopped, as the tools' details say it.
 
     Attributes:
-        blocked: in this call.
         blocked_earlier: in what other calls had started, in the background. Running this call again would not help.
     """
 
@@ -71,7 +70,6 @@ def escalations_for(
     None for what running the call again would not repair.
 
     Args:
-        blocked: what was stopped.
         objection: why a path is not offered; None if no path is.
         root: the project. Of a repository that it is a folder of, all is offered: git writes in it wherever it works.
         shows: a hidden path is shown to the session instead of letting the call out.

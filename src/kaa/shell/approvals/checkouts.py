@@ -74,7 +74,6 @@ async def held_by(call: JudgedCall, ask: AskHeld, ask_taken: AskTaken) -> HeldFi
     Args:
         call: a call of a tool that runs commands.
         ask: tells what of what git writes is protected.
-        ask_taken: the same of what it takes away.
     """
     if call.reach is None or call.directory is None:
         return None

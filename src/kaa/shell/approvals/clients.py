@@ -289,12 +289,7 @@ _FILE_OF_VALUE = LazyPattern(r"(?:^|=)@(?:[/~]|\.\.)")  # not in a text, such as
 
 
 def may_use_files(name: str, words: Sequence[str]) -> bool:
-    """Whether a client may read or write a file of the project that its words name. It counts as so if in doubt.
-
-    Args:
-        name: of the client.
-        words: behind the program.
-    """
+    """Whether a client may read or write a file of the project that its words name. It counts as so if in doubt."""
     if name == "git":
         while words and words[0] in _BEFORE_SUBCOMMANDS:
             words = words[1:]
@@ -313,13 +308,7 @@ def is_client(name: str) -> bool:
 
 
 def obscurity(name: str, words: Sequence[str], root: str) -> str | None:
-    """Return what of a client's words kaa does not know, part of a sentence; None if it knows what they do.
-
-    Args:
-        name: of the client.
-        words: behind the program.
-        root: the project.
-    """
+    """Return what of a client's words kaa does not know, part of a sentence; None if it knows what they do."""
     return _of_git(words, root) if name == "git" else _of_client(_CLIENTS[name], here(name, words), root)
 
 
@@ -364,8 +353,6 @@ def _repositories(subcommand: str, words: Sequence[str], operands: Sequence[str]
     """Which operands may be addresses of repositories.
 
     Args:
-        subcommand: of git.
-        words: behind the subcommand.
         operands: those of the words that are no options.
     """
     if subcommand == "remote":

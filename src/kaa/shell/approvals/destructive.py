@@ -32,8 +32,6 @@ def losses(reach: CommandReach, temporary: Sequence[str], whole: str = "") -> tu
     """What a command would throw away, as far as can be seen.
 
     Args:
-        reach: the command.
-        temporary: directories whose files nobody misses.
         whole: the command as it is written.
     """
     found = [loss for words in _with_globs(reach, whole) if (loss := _loss(words, temporary))]

@@ -67,7 +67,6 @@ def may_run(rule: Rule, call: JudgedCall) -> bool:
 
     Args:
         rule: a deny rule of which no program in reach is known to be meant.
-        call: the command.
     """
     if call.reach is None:
         return False

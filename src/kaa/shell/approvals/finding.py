@@ -16,7 +16,6 @@ class Deletion(NamedTuple):
     """What is deleted.
 
     Attributes:
-        starts: where find begins.
         name: wildcard pattern of the names; "" for all.
         type: `d`, `f` or "" for both.
         inner: the command that deletes; empty if find does.

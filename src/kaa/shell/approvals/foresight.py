@@ -57,7 +57,6 @@ class Need(msgspec.Struct, frozen=True):
     """A permission without which a command would be blocked.
 
     Attributes:
-        escalation: what a yes permits.
         reason: why the command needs it, a sentence without a full stop.
     """
 
@@ -69,7 +68,6 @@ def foreseen(reach: CommandReach, is_beyond: Callable[[str], bool] = lambda _: F
     """The needs of a command, as far as its words show them.
 
     Args:
-        reach: the programs that the command runs.
         is_beyond: whether a path that it names is certainly where commands cannot write.
     """
     needs = {need.escalation: need for words in reach.commands for need in _needs(words, is_beyond)}
@@ -134,7 +132,6 @@ class InstallerProgram(NamedTuple):
     """A program that downloads packages.
 
     Attributes:
-        group: of registries.
         commands: words behind the program that download; one that is empty: any words.
     """
 
@@ -174,7 +171,6 @@ def foreseen_hosts(program: str, rest: Words) -> tuple[str, ...]:
     """The hosts of a program, as rules; those with addresses that are never asked about are left out.
 
     Args:
-        program: its name.
         rest: its further words; None for one that bash computes.
     """
     words = [word for word in rest if word is not None]
@@ -233,7 +229,6 @@ def use_of_credentials(name: str, arguments: Words) -> str | None:
     """Why a command works only outside the sandbox, a sentence without a full stop; None if it may work inside.
 
     Args:
-        name: of the program.
         arguments: without git's options before the subcommand; None for a word that bash computes.
     """
     if not _ONLY_SHOWING.isdisjoint(arguments):

@@ -50,10 +50,8 @@ class HostJudge:
     """Judges hosts for the calls of a conversation.
 
     Args:
-        memory: rules and answers.
         turns: keeps questions in order.
         asker: gives whom to ask now; None if nobody can be asked.
-        abort: stops the run.
 
     Attributes:
         refusals: why the user said no, by the id of the call.
@@ -103,13 +101,7 @@ class HostJudge:
             return "no" if is_stopped else await self.ask(call, hosts, reasons)
 
     async def ask(self, call: JudgedCall, hosts: Sequence[str], reasons: Sequence[str]) -> HostAnswer:
-        """The same in a turn that has come.
-
-        Args:
-            call: the call.
-            hosts: rules, as the user writes them.
-            reasons: why this is asked.
-        """
+        """The same in a turn that has come."""
         from kaa.ext.questions import Approval  # lazy: few hosts are asked about
 
         wanted = [NetworkRule.parse(host) for host in hosts]
@@ -214,8 +206,6 @@ class HostJudge:
 
 
 class _OfCall:
-    """See `HostAsker`."""
-
     def __init__(self, judge: HostJudge, call: JudgedCall) -> None:
         self._judge = judge
         self._call = call

@@ -58,7 +58,6 @@ class Doubtful(msgspec.Struct, frozen=True):
 
     Attributes:
         reasons: why, sentences without a full stop.
-        warning: what would be lost.
         parts: of a command, its simple commands.
         suggestion: rules that would allow it.
         needs: what a yes permits besides, so that the call is not blocked.
@@ -96,9 +95,6 @@ def judge(
     """Judge a call.
 
     Args:
-        call: what it would do.
-        policy: the user's.
-        rules: in force.
         root: the project; relative globs of rules start here.
         answered: an earlier answer to a call with the same arguments.
         needs: those of its needs that are not permitted.

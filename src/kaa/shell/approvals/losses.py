@@ -15,8 +15,6 @@ class Loss(msgspec.Struct, frozen=True):
     """What a command would throw away.
 
     Attributes:
-        sentence: for people.
-        kind: what is lost.
         paths: where, as the command names them; of files, as wildcard patterns.
         name: pattern of the names that are lost below `paths`; "" for all.
         entry_type: of what is lost there: `d`, `f` or "" for both.

@@ -72,13 +72,6 @@ class Memory:
     def rules_in(self, text: str, call: JudgedCall, root: str, *, outside: bool, counts: bool) -> list[Rule]:
         """Return the rules a user answered with.
 
-        Args:
-            text: the rules, one a line.
-            call: that was asked about.
-            root: the project.
-            outside: the call leaves the sandbox.
-            counts: a rule can allow such calls.
-
         Raises:
             RuleError: one is none, or together with the others in force they would not have allowed the call.
         """

@@ -21,14 +21,9 @@ class MovedFileQuestions:
     """Asks the person whose files these may be, who is not always the one that is asked about calls.
 
     Args:
-        sandbox: in which calls run.
         owner: gives who asks the person, also where the asker of calls refuses for them; None: that one asks.
-        asker: gives who asks about calls.
-        policy: says when to ask.
         ask: asks the owner whether kaa may write a file.
         forbids: says why a rule, or the definition of an agent, forbids a call; None if none does.
-        notify: tells the person.
-        answers: those that were given about such files.
     """
 
     def __init__(

@@ -144,12 +144,7 @@ def runs_programs(words: Sequence[str]) -> bool:
 
 
 def distrust(words: Sequence[str], named: int) -> str | None:
-    """Why a rule that ends in `*` does not allow these words, None if it may.
-
-    Args:
-        words: the program and its arguments.
-        named: how many of them the rule names.
-    """
+    """Why a rule that ends in `*` does not allow these words, None if it may."""
     if behind := runner_length(words):
         if named <= behind or words[behind].startswith("-"):
             runner = " ".join(words[:behind])

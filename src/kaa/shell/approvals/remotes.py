@@ -24,9 +24,7 @@ def objection_to_repositories(subcommand: str, repositories: Sequence[str], root
     """Return what of the repositories that git connects to may run programs here; None if all are at hosts.
 
     Args:
-        subcommand: of git.
         repositories: words that may be names or addresses of them.
-        root: the project.
     """
     for repository in repositories:
         if (scheme := _SCHEME.match(repository)) and scheme["scheme"] not in _SCHEMES_OF_GIT:

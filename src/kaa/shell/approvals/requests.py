@@ -52,7 +52,6 @@ class PermissionRequest(msgspec.Struct, frozen=True):
     """What the model asks for.
 
     Attributes:
-        escalation: what a yes permits.
         command: the exact command to run outside the sandbox, for that kind.
         reason: the words of the model, on one line.
     """
@@ -101,8 +100,6 @@ async def answer_request(
     About a command the user is asked when it is called: until then, files that it runs could be exchanged.
 
     Args:
-        call: the request.
-        sandbox: what confines calls.
         objection: why a command is not offered to run outside, a sentence without a full stop; None if it may be.
         ask: asks and permits what the question says; None if nobody can be asked.
         remedy: what is said of read-only mode, instead of how it is permitted in other runs; empty in other modes.
@@ -148,12 +145,7 @@ async def answer_request(
 
 
 def question_outside(call: JudgedCall, reason: str) -> Approval:
-    """The question about a command that the model wants to run outside the sandbox.
-
-    Args:
-        call: the command.
-        reason: the words of the model.
-    """
+    """The question about a command that the model wants to run outside the sandbox."""
     return Approval(
         title=call.title,
         call_id=call.id,
@@ -178,7 +170,6 @@ def parse_request(arguments: Mapping[str, Json], root: str) -> PermissionRequest
     """Read the arguments of a call.
 
     Args:
-        arguments: as the model wrote them.
         root: the project, where relative paths start.
 
     Raises:

@@ -35,8 +35,6 @@ def parse_rules(allow: Sequence[str], deny: Sequence[str], place: str) -> Approv
 
     Args:
         allow: what needs no question.
-        deny: what is forbidden.
-        place: where they are written, for messages.
 
     Raises:
         ApprovalsError: one is no rule.
@@ -48,8 +46,6 @@ def parse_rules(allow: Sequence[str], deny: Sequence[str], place: str) -> Approv
 
 
 class RuleFile(RecordsFile[_Content]):
-    """The file."""
-
     _error = ApprovalsError
 
     def load(self) -> ApprovalRules:

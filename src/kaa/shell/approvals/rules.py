@@ -97,7 +97,6 @@ class Rule(msgspec.Struct, frozen=True):
         """Whether it allows a part of a command.
 
         Args:
-            command: the part.
             held: the sandbox confines whatever further words make of it, so that any program may have them.
         """
         words = command.literal_words

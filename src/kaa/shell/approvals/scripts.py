@@ -32,11 +32,7 @@ _MODULE_OPTION = re.compile(r"-[bBdEhiIOqsSuvx]*m.*")
 
 
 def files_named(words: Words) -> Iterator[str]:
-    """Paths of the files that a program runs by its words, itself too; "." for a word that bash computes.
-
-    Args:
-        words: the program and its arguments.
-    """
+    """Paths of the files that a program runs by its words, itself too; "." for a word that bash computes."""
     program, *rest = words
     if program and "/" in program:
         yield program
@@ -47,11 +43,7 @@ def files_named(words: Words) -> Iterator[str]:
 
 
 def files_described(words: Words) -> Iterator[str]:
-    """The directory in which a program looks for what it runs; nothing if its words name that.
-
-    Args:
-        words: the program and its arguments.
-    """
+    """The directory in which a program looks for what it runs; nothing if its words name that."""
     program, *rest = words
     if _is_among(program, _RUNNERS) or (_is_among(program, _INTERPRETERS) and _runs_input(program or "", rest)):
         yield "."

@@ -61,11 +61,8 @@ class ProposedFile(msgspec.Struct, frozen=True):
     Attributes:
         path: absolute.
         copy: where it was moved to, absolute.
-        mode: its permissions there.
-        content: all that is written.
         before: what must be there, so that nothing is overwritten that the question does not show.
         executable: the file gets the permission to be executed.
-        change: what the question shows.
         warning: what runs because of it, a sentence without a full stop; None if that is not known.
     """
 
@@ -115,11 +112,8 @@ class SetAside:
     """Asks about files that the guard moved away, and writes them.
 
     Args:
-        sandbox: gives the workspace outside.
-        ask: asks the person.
         forbids: why rules forbid a call; None if they do not.
         notify: tells the person, and nobody else, what became of the files.
-        answers: those given so far.
     """
 
     def __init__(
@@ -147,7 +141,6 @@ class SetAside:
         Args:
             call: the call; without an id, no result tells of the files: only processes in the background ran, or the
                 call was stopped.
-            blocked: what was stopped in it.
 
         Returns:
             None if there is nothing to ask about.
@@ -166,7 +159,6 @@ class SetAside:
         """Whether this is at its place again since another call; later the same name may be moved away once more.
 
         Args:
-            one: what was moved away.
             at_rest: no call has to say what became of it: somebody else may have put it back as well.
         """
         with contextlib.suppress(OSError):
@@ -448,10 +440,6 @@ def _spelled(texts: Sequence[str], *, kept: str) -> Sequence[str]:
     """Texts in which control characters, and what is not to be seen, stand as their escapes.
 
     If there are any, backslashes are doubled, so that no text looks like an escape.
-
-    Args:
-        texts: are compared with each other.
-        kept: control characters that stay.
     """
     odd = {one for one in set("".join(texts)) - set(kept) if not one.isprintable() or is_invisible(one)}
     escapes = str.maketrans({one: ascii(one)[1:-1] for one in odd} | ({"\\": r"\\"} if odd else {}))

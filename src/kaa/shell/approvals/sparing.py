@@ -29,13 +29,7 @@ class Keeps(Protocol):
 
 
 class Sparing:
-    """Judges losses by what git and the checkpoints know.
-
-    Args:
-        ask_git: about the repository of the project.
-        ignores: about the same repository.
-        keeps: asks the checkpoints.
-    """
+    """Judges losses by what git and the checkpoints know."""
 
     def __init__(self, ask_git: AskGit, ignores: Ignores, keeps: Keeps) -> None:
         self._ask_git = ask_git

@@ -46,9 +46,6 @@ def suggestion(call: JudgedCall, rules: Sequence[Rule], root: str, *, outside: b
     """Rules, one on each line, that with those in force would allow a call; None if there are none.
 
     Args:
-        call: the call.
-        rules: the allow rules in force.
-        root: the project.
         outside: whether they must let the call leave the sandbox.
     """
     prefix = "outside " if outside and call.risk != "outside" else ""

@@ -26,8 +26,6 @@ async def find_target(arguments: Mapping[str, Json], project: Project, *, writes
     Of what is hidden only the visible beginning is followed. Where that is not all, a permit leads nowhere and says so.
 
     Args:
-        arguments: of the call.
-        project: where the tool would look.
         writes: whether the tool may write.
     """
     path = path_argument(arguments)

@@ -32,13 +32,7 @@ _SYSTEM = "/usr/"  # what a `.venv` links to, and nothing of the user's
 
 
 def objection_to_transfer(name: str, words: Sequence[str], root: str) -> str | None:
-    """Return why kaa cannot see which files a client would write or send, a sentence; None if it can.
-
-    Args:
-        name: of the client.
-        words: behind the program.
-        root: the project.
-    """
+    """Return why kaa cannot see which files a client would write or send, a sentence; None if it can."""
     if _writes_unseen(name, words):
         return "kaa cannot see which files it would write, and whether other programs execute them"
     if name in _KEEPING_LINKS or (name == "scp" and not any(map(_RECURSIVE_SCP.fullmatch, words))):

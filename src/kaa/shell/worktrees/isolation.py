@@ -16,7 +16,6 @@ class Isolated:
     """An agent's place of work.
 
     Attributes:
-        workspace: of the worktree.
         worktree: the name of the worktree, once the agent has ended and changed something there; empty before.
         unmerged: what no merge of the worktree takes over then, because git ignores or cannot add it.
     """

@@ -57,7 +57,6 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
     Attributes:
         project: the directory that it was made of, absolute.
-        directory: its own.
         base: the commit of the state in which it began; empty until it is whole.
         created: ISO 8601, UTC.
         start: the commit at which its branch began; empty for no branch.
@@ -112,7 +111,6 @@ class WorktreeRegistry:
     """The worktrees of one project.
 
     Args:
-        environ: has HOME and perhaps XDG_DATA_HOME.
         project: the directory, absolute and real.
 
     Attributes:
@@ -150,7 +148,6 @@ class WorktreeRegistry:
         return next(name for name in names if name not in taken and not os.path.lexists(self.directory(name)))
 
     def directory(self, name: str) -> Path:
-        """The directory of a worktree of this name."""
         return self.folder / name
 
     def store(self, name: str) -> Path:
@@ -349,7 +346,6 @@ def copied_to(directory: str, environ: Mapping[str, str]) -> Worktree | None:
 
     Args:
         directory: absolute and real.
-        environ: has HOME and perhaps XDG_DATA_HOME.
     """
     with suppress(ValueError, OSError, msgspec.DecodeError):
         of_project, name, *_ = Path(directory).relative_to(folder := _folder(environ)).parts

@@ -14,7 +14,6 @@ def results(ignored: Iterable[str], directory: str, project: str) -> tuple[str, 
 
     Args:
         ignored: relative to both directories; a path that ends with a slash is a directory.
-        directory: of the worktree.
         project: the directory that it is a copy of.
     """
     return tuple(path for path in ignored if _has_results(path, directory, project))

@@ -29,12 +29,7 @@ class Written(NamedTuple):
 
 
 def has_content(directory: str, file: Written) -> bool:
-    """Return True if a file or link has the content that git was to write. Blocking.
-
-    Args:
-        directory: in which it is.
-        file: the change that wrote it.
-    """
+    """Return True if a file or link has the content that git was to write. Blocking."""
     path = os.path.join(directory, file.path)
     try:
         if file.mode == _LINK:
