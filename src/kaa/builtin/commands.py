@@ -1,9 +1,11 @@
-"""What the small slash commands do: help, the sandbox, the session, its name, undo and redo, compaction."""
+"""What the small slash commands do: help, the sandbox, its hosts, the session, its name, undo, redo, compaction."""
 
 import time
+from collections.abc import Sequence
 
 from kaa.builtin.amounts import counted, dollars
 from kaa.builtin.columns import aligned
+from kaa.builtin.picking import pick
 from kaa.builtin.step_options import step_option
 from kaa.core.events import CompactionEnd
 from kaa.core.usage import prompt_tokens
@@ -11,6 +13,7 @@ from kaa.ext.api import CommandAction, CommandContext, Reply
 from kaa.ext.errors import CommandError
 from kaa.session.figures import SessionFigures
 from kaa.session.naming import unix_milliseconds
+from kaa.workspace.network.registries import ALL, hosts_of, words
 
 # How people call what was dropped: one, and several.
 _KINDS = {
@@ -28,6 +31,8 @@ _SPEAKERS = {
     "compaction": "compactions",
     "branch_summary": "branch summaries",
 }
+_WORDS = {"off": "no host", "on": "the public internet"}
+_CHECKED, _UNCHECKED = "[x] ", "[ ] "
 
 
 async def show_help(arguments: str, context: CommandContext) -> CommandAction:
@@ -59,7 +64,6 @@ async def net(arguments: str, context: CommandContext) -> CommandAction:
         return Reply(f"network: {context.set_network(arguments, named=True)}")
     if not context.asker.can_ask or not context.network:
         return Reply(await context.describe_sandbox())
-    from kaa.builtin.network_list import check_hosts  # lazy: only for who asks
 
     return Reply(f"network: {await check_hosts(context)}")
 
@@ -181,3 +185,34 @@ def _messages(figures: SessionFigures) -> list[str]:
 def _local_time(timestamp: str) -> str:
     milliseconds = unix_milliseconds(timestamp)
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(milliseconds / 1000)) if milliseconds else "not known"
+
+
+async def check_hosts(context: CommandContext) -> str:
+    """Let the person check and uncheck until they close the list. Returns what commands can reach then."""
+    offered = words()
+    while True:
+        now = context.network
+        chosen = _chosen(now)
+        offered = tuple(dict.fromkeys((*offered, *chosen)))  # what was unchecked can be checked again
+        current = now if now in _WORDS else None
+        option = await pick(
+            context.asker, "Which hosts can commands reach?", _options(offered, chosen), "/net HOSTS", current
+        )
+        if option is None:
+            return now
+        if option in _WORDS:
+            return context.set_network(option)
+        word = option[len(_CHECKED) :]
+        after = [one for one in chosen if one != word] if word in chosen else [*chosen, word]
+        context.set_network(",".join(after) or "off")
+
+
+def _options(offered: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
+    boxes = {(_CHECKED if word in chosen else _UNCHECKED) + word: ", ".join(hosts_of(word) or ()) for word in offered}
+    return {**_WORDS, **boxes}
+
+
+def _chosen(network: str) -> list[str]:
+    """The parts of a list that are permitted, each group of registries by itself."""
+    parts = [word for part in network.split(",") for word in (words() if part == ALL else (part,))]
+    return [] if parts in (["off"], ["on"]) else parts

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kaa.llm.http.live import LiveTransport
-from kaa.mcp.oauth.logout import log_out
+from kaa.mcp.oauth.login import log_out
 from kaa.mcp.oauth.tokens import TokenStore
 from tests.mcp.oauth.conftest import LogIn
 from tests.support.agents import run

@@ -1,13 +1,22 @@
-"""Notices what a small window does to a conversation: what can never fit, and what a server cut off without a word."""
+"""Notices what a small window does to a conversation: what can never fit, and what a server cut off without a word.
 
-from collections.abc import AsyncGenerator
+Ollama says which window it gives a model only once it has loaded it, which a request without a prompt makes it do
+(https://docs.ollama.com/api/generate). The first request would do so anyway.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import Final
+
+import msgspec
 
 from kaa.core.errors import BadRequestError, ContextOverflowError
-from kaa.core.messages import AssistantMessage
+from kaa.core.messages import AssistantMessage, Json
 from kaa.core.provider import Provider, ReplyInfo, Request, StreamDone, StreamEvent
 from kaa.core.usage import context_parts, prompt_tokens
-from kaa.llm.local.servers import window_advice
+from kaa.llm.http.transport import HttpRequest, Transport
+from kaa.llm.local.servers import JSON_HEADERS, LocalServer, RunningList, ask, get, window_advice
 
 # Estimates count four characters a token and are rather too low; a server that says half of it has not read the rest.
 _READ_SHARE = 0.5
@@ -18,6 +27,8 @@ _LEAST_LEFT_TOKENS = 500
 # limit that may be more than half of what was sent.
 _HALF_AND = 8
 _NEARLY_FULL_SHARE = 0.7
+# Large models come from the disk at a few GB a second, or from a slow one.
+_LOADING_SECONDS: Final = 120.0
 
 
 class WithinWindow:
@@ -102,3 +113,31 @@ def _refuse_what_never_fits(request: Request) -> None:
 
 def _advice(request: Request) -> str:
     return window_advice(request.model.provider)
+
+
+async def with_loaded(
+    server: LocalServer, model_id: str, transport: Transport, notify: Callable[[str], None]
+) -> LocalServer:
+    """`server` with the window that it gives the model, loading the model if only that tells.
+
+    Nothing changes where it cannot be loaded, or the server is too old to tell.
+    """
+    model = next((one for one in server.models if one.id == model_id), None)
+    if server.kind != "ollama" or model is None or not model.guessed:
+        return server
+    if not model.loaded:
+        notify(f"{server.name} loads {model_id}, to learn how large its window is")
+        body = msgspec.json.encode({"model": model_id, "stream": False})
+        request = HttpRequest("POST", f"{server.root}/api/generate", JSON_HEADERS, body)
+        try:
+            async with asyncio.timeout(_LOADING_SECONDS):
+                await ask(request, dict[str, Json], transport)
+        except TimeoutError:
+            return server
+    running = await get(f"{server.root}/api/ps", RunningList, transport) or RunningList()
+    window = next((one.context_length for one in running.models if one.name == model_id), None)
+    if not window:
+        return server
+    known = msgspec.structs.replace(model, window=window, loaded=True, guessed=False)
+    models = tuple(known if one is model else one for one in server.models)
+    return msgspec.structs.replace(server, models=models)

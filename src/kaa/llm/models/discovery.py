@@ -80,8 +80,8 @@ async def find_local_model(
         raise registry.no_model(str(error)) from None
     if address is None:
         return None
-    from kaa.llm.local.loading import with_loaded  # lazy, as below: most models are not on this machine
     from kaa.llm.local.servers import KeyWantedError, ask_server_at, with_key
+    from kaa.llm.local.window import with_loaded  # lazy, as below: most models are not on this machine
     from kaa.llm.models.local_providers import described
 
     key = _key_of(choice) or registry.given_key(*names_of(address.root, registry.environ))

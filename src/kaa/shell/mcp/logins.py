@@ -133,7 +133,7 @@ class McpLogins:
         Raises:
             LoginError: the file cannot be read or written.
         """
-        from kaa.mcp.oauth.logout import log_out  # lazy, like logging in
+        from kaa.mcp.oauth.login import log_out  # lazy, like logging in
 
         url, _ = self._filled_in(server)
         try:
