@@ -80,8 +80,11 @@ def test_an_added_directory_is_known_where_what_kaa_obeys_is_judged(tmp_path: Pa
     places = Places.of(environ, environ["HOME"], str(project))
     options = SandboxOptions(mode=mode, writable=(str(added), str(kaa / "plugin-data" / "memory")))
 
-    policy_for("landlock", options, root=str(project), home=environ["HOME"], places=places, environment=environ)
+    policy = policy_for(
+        "landlock", options, root=str(project), home=environ["HOME"], places=places, environment=environ
+    )
 
+    assert policy.untrusted == ((str(project), str(added)) if mode == "workspace-write" else (str(project),))
     is_known = in_known_project(str(added / "x.py"), environ, "/elsewhere", added=True) == str(added)
     assert is_known is (mode == "workspace-write")
     assert in_known_project(str(added / "x.py"), environ, "/elsewhere") is None  # it may be a toolchain

@@ -1,7 +1,9 @@
 """Which links lead from one to what is behind it: whoever can write where one of them is can exchange it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from kaa.hands.below import is_below
 
 _MAX_LINKS = 40  # on one way, as in the kernel
 
@@ -18,6 +20,19 @@ def behind_link(link: str) -> Sequence[str]:
 def links_on_way(path: str) -> Sequence[str]:
     """The paths of all links on the way to an absolute path, and of what is at the end, as `behind_link` gives them."""
     return _way("/", path)
+
+
+def leads_out(path: str, real: str, untrusted: Iterable[str]) -> bool:
+    """Return True if a path leads out of a directory by a link in it, or does not lead where it did.
+
+    Args:
+        path: absolute.
+        real: where it led.
+        untrusted: real paths of directories in which commands may have made links.
+    """
+    *links, end = links_on_way(path) or ("",)
+    inside = ((link, root) for link in links for root in untrusted if is_below(os.path.dirname(link), root))
+    return end != real or any(not is_below(end, root) for _, root in inside)
 
 
 def _way(at: str, path: str) -> Sequence[str]:

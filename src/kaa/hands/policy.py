@@ -42,6 +42,8 @@ class Policy(NamedTuple):
         listed: those that may be read, or what is to be seen somewhere below one.
         shown: exceptions from `hidden` and `unlisted`.
         private: directories of `hidden` that stay hidden although something above them is shown: kaa's own.
+        untrusted: directories that commands of other runs may have written: no link that leads out of one shows
+            anything, as of those in `writable`.
         git_writable: whether `.git` may be written, but for its hooks and configuration.
         network: `isolated` leaves loopback and the brain's proxy; `host` is the host's own network.
         executed: what the brain runs from, to be protected wherever it lies. It need not exist.
@@ -63,6 +65,7 @@ class Policy(NamedTuple):
     listed: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
+    untrusted: tuple[str, ...] = ()
     git_writable: bool = False
     network: Network = "isolated"
     executed: tuple[str, ...] = ()
@@ -91,6 +94,7 @@ class Policy(NamedTuple):
             listed=tuple(texts(fields, "listed")),
             shown=tuple(texts(fields, "shown")),
             private=tuple(texts(fields, "private")),
+            untrusted=tuple(texts(fields, "untrusted")),
             git_writable=flag(fields, "git_writable"),
             network=_one_of(_NETWORKS, text(fields, "network")),
             executed=tuple(texts(fields, "executed")),

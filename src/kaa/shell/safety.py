@@ -105,7 +105,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         writable=writable,
         hidden=(
             # The scripts of skills, in folders that are hidden otherwise.
-            *(f"!{glob.escape(os.path.realpath(one.folder))}" for one in existing(places) if one.kind == "skill"),
+            *(f"!{glob.escape(one.folder)}" for one in existing(places) if one.kind == "skill"),
             *(path for path in chosen if not _uncovers(path, home.path)),
         ),
         plugins=tuple(str(one.root) for one in plugins),

@@ -266,3 +266,30 @@ def test_a_link_that_takes_the_place_of_the_project_while_it_is_looked_at_uncove
     assert project.is_symlink()
     assert found.hidden == (str(secret),)
     assert str(secret) not in found.writable
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_no_link_that_a_command_may_have_made_shows_what_is_hidden(home: Path, is_own: bool) -> None:
+    """Neither by an exception of the user's nor by an entry that is listed; what the project itself has is shown."""
+    project = home / ("work" if is_own else "dotfiles")
+    (project / "private").mkdir(parents=True)
+    (home / ".kept").mkdir()
+    for name, target in (("npmrc", home / ".ssh"), ("cargo", home / ".kept"), ("inside", project / "private")):
+        (project / name).symlink_to(target)
+        (home / f".{name}").symlink_to(project / name)
+    policy = Policy(
+        "full",
+        "workspace-write",
+        (str(home / "work"),),
+        hidden=(f"{home}/.ssh", f"{project}/private"),
+        unlisted=(f"{home}/.*",),
+        listed=(f"{home}/.cargo",),
+        shown=(f"{home}/.n*rc", f"{home}/.inside"),
+        untrusted=(str(home / "dotfiles"),),
+    )
+
+    found = resolve(policy, str(home))
+
+    assert str(home / ".ssh") in found.hidden
+    assert {str(home / ".ssh"), str(home / ".kept")}.isdisjoint(found.readable)
+    assert str(project / "private") in found.readable

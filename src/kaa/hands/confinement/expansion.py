@@ -5,7 +5,7 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import translate
 
 from kaa.hands.below import reach
@@ -32,8 +32,13 @@ class Expansion:
         self._real: dict[str, str] = {}
         self._ways: dict[str, str | None] = {}
 
-    def existing(self, patterns: Iterable[str]) -> Iterator[str]:
-        """Real paths of what exists, in the order of the patterns. What several mean comes several times."""
+    def existing(self, patterns: Iterable[str], untrusted: Sequence[str] = ()) -> Iterator[str]:
+        """Real paths of what exists, in the order of the patterns. What several mean comes several times.
+
+        Args:
+            patterns: absolute.
+            untrusted: real directories in which commands may have made links: none that leads out of one counts.
+        """
         for pattern in patterns:
             is_path = _parts(pattern) is None
             if is_path and self._way_to(_parent(pattern)) is None:
@@ -44,7 +49,9 @@ class Expansion:
                 if not exists(path):
                     if closed := self._way_to(os.path.dirname(path)):
                         self.closed[os.path.realpath(closed)] = None
-                elif real := self._real_path(path):
+                elif (real := self._real_path(path)) and not (
+                    untrusted and real != path and _leads_out(path, real, untrusted)
+                ):
                     yield real
 
     def directories(self, pattern: str) -> Iterator[str]:
@@ -113,6 +120,12 @@ class Expansion:
         if (real := self._real.get(parent)) is None:
             real = self._real[parent] = os.path.realpath(parent or "/").rstrip("/")
         return f"{real}/{name}"
+
+
+def _leads_out(path: str, real: str, untrusted: Sequence[str]) -> bool:
+    from kaa.hands.link_ways import leads_out  # lazy: little of what is shown is behind links
+
+    return leads_out(path, real, untrusted)
 
 
 @functools.cache

@@ -104,7 +104,7 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     replaced = [*map(os.path.realpath, (*TEMPORARY, "/run"))]  # slots have their own
     listed = [
         path
-        for path in expansion.existing((*listing.elsewhere, *map(glob.escape, links)))
+        for path in expansion.existing((*listing.elsewhere, *map(glob.escape, links)), _linked_by_commands(policy))
         if (listing.hides(path) or is_below_any(path, replaced)) and not is_below_any(path, hidden)
     ]
     inside = (path for git in gits for path in git.directories if is_below_any(path, writable))
@@ -162,7 +162,10 @@ def concealment(policy: Policy, expansion: Expansion | None = None) -> tuple[tup
     expansion = expansion or Expansion()
     found = tuple(expansion.existing(policy.hidden))  # first: an exception that comes meanwhile must not be hidden
     closed = tuple(expansion.closed)
-    shown, private = _unique(expansion.existing(policy.shown)), real_directories(policy.private)
+    shown, private = (
+        _unique(expansion.existing(policy.shown, _linked_by_commands(policy))),
+        real_directories(policy.private),
+    )
     excepted = {"/", *_worked_in(policy)}  # a directory to work in cannot be hidden
     if unknown := next((path for path in closed if path in excepted), ""):
         raise ConfinementError(
@@ -171,6 +174,10 @@ def concealment(policy: Policy, expansion: Expansion | None = None) -> tuple[tup
     found += tuple(path for path in closed if not any(is_below_any(one, [path]) for one in excepted))
     hidden = (path for path in found if path not in excepted and (path in private or not is_below_any(path, shown)))
     return _unique(hidden), tuple(path for path in shown if path not in private)
+
+
+def _linked_by_commands(policy: Policy) -> tuple[str, ...]:
+    return (*policy.writable, *policy.untrusted)
 
 
 def _worked_in(policy: Policy) -> list[str]:

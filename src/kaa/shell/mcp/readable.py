@@ -8,6 +8,7 @@ import msgspec
 from kaa.ext.permissions import Permissions
 from kaa.hands.confinement.layout import concealment
 from kaa.hands.policy import Policy
+from kaa.host.known_projects import known_projects
 from kaa.host.paths import exchangeable, is_below
 from kaa.host.programs import host_programs
 from kaa.shell.mcp.config.entry import ConfiguredServer
@@ -208,7 +209,14 @@ def _concealment(place: ServerPlace) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What is hidden, secrets and kaa's folder, and what the user's exceptions and kaa itself show of that."""
     home, private = place.user_home, (str(place.home.path),)
     concealed = conceal(home, private, place.sandbox().hidden, place.environ)
-    policy = Policy("none", "read-only", hidden=concealed.hidden, shown=concealed.shown, private=private)
+    policy = Policy(
+        "none",
+        "read-only",
+        hidden=concealed.hidden,
+        shown=concealed.shown,
+        private=private,
+        untrusted=known_projects(place.environ, "", added=True),
+    )
     return concealment(policy)
 
 

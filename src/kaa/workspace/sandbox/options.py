@@ -9,6 +9,7 @@ import msgspec
 
 from kaa.hands.policy import Mode, Policy, Tier
 from kaa.host.code import executed
+from kaa.host.known_projects import known_projects
 from kaa.host.paths import is_below
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.places import Places
@@ -146,6 +147,7 @@ def policy_for(
         listed=(*concealed.listed, *map(glob.escape, options.listed), glob.escape(places.output)),
         shown=concealed.shown,
         private=tuple(map(os.path.realpath, options.private)),
+        untrusted=tuple(sorted(known_projects(environment, root, added=True))),
         git_writable=options.git_writable,
         network="host" if host_network else "isolated",
         executed=(*executed(), *options.loaded),
