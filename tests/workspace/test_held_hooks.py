@@ -151,6 +151,16 @@ def test_each_repository_in_the_project_has_its_own_hooks(folder: Path) -> None:
     assert _said(folder) == "inner\n"
 
 
+def test_a_worktree_that_the_command_makes_has_no_other_hooks(folder: Path) -> None:
+    project = _project(folder, "githooks")
+    _shell(project, _PLUMBING, "githooks/post-index-change")
+
+    output = _run(folder, "git", "worktree", "add", "../wt", "main~")
+
+    assert (folder / "wt" / "githooks" / "post-index-change").exists(), output
+    assert _said(folder) == ""
+
+
 def test_nothing_is_pushed_in_the_command_that_changed_the_hook_which_may_refuse_that(folder: Path) -> None:
     project = _project(folder, "githooks", **{"githooks/pre-push": "exit 0\n"})
     _shell(project, _PLUMBING, "githooks/pre-push")

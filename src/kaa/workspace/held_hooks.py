@@ -67,14 +67,17 @@ async def held_hooks(
         return
     own = tempfile.mkdtemp(prefix="hooks-", dir=work)
     try:
-        settings = {"GIT_CONFIG_COUNT": str(int(count) + len(hooks))}
-        for number, one in enumerate(hooks, int(count)):
+        included: dict[str, str] = {}  # a command may work in several repositories, each with its hooks
+        for number, one in enumerate(hooks):
             place = os.path.join(own, str(number))
             await asyncio.to_thread(_hold, one, place)
-            # A command may work in several repositories, each with its hooks.
             pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in one.git_directory)
+            new_worktrees = f"{pattern}/worktrees/*"  # each of which has hooks of its own if their path is relative
+            included |= dict.fromkeys((pattern, new_worktrees), f"{place}.config")
+        settings = {"GIT_CONFIG_COUNT": str(int(count) + len(included))}
+        for number, (pattern, path) in enumerate(included.items(), int(count)):
             settings[f"GIT_CONFIG_KEY_{number}"] = f"includeIf.gitdir:{pattern}.path"
-            settings[f"GIT_CONFIG_VALUE_{number}"] = f"{place}.config"
+            settings[f"GIT_CONFIG_VALUE_{number}"] = path
         yield {**environment, **settings}
     finally:
         await asyncio.to_thread(shutil.rmtree, own, ignore_errors=True)
