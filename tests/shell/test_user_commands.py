@@ -245,3 +245,16 @@ class TestOnThisMachine:
 
         assert end.cancelled
         assert end.output == "begun"
+
+    def test_the_end_of_the_conversation_keeps_what_was_printed(self, folder: Path) -> None:
+        async def scene(conversation: Conversation) -> "asyncio.Task[UserCommandEnd]":
+            printed = asyncio.Event()
+            conversation.subscribe(lambda event: printed.set() if isinstance(event, UserCommandUpdate) else None)
+            running = asyncio.create_task(conversation.run_command("echo begun; sleep 1000", in_context=True))
+            await printed.wait()
+            return running
+
+        _ = self.play(folder, scene)
+
+        (session,) = (folder / "home").glob("sessions/**/*.jsonl")
+        assert '"output":"begun"' in session.read_text()

@@ -158,7 +158,7 @@ class Conversation:
         self._waiting = session.waiting
         self._waiting_is_kept = False
         closing.push_async_callback(session.checkpoints.close)
-        closing.callback(self._close_user_commands)
+        closing.push_async_callback(self._close_user_commands)
         closing.push_async_callback(self._close_files)
         closing.push_async_callback(session.naming.close)
         expect = containment.expect_checkpoints if session.checkpoints.are_wanted else lambda: None
@@ -682,9 +682,9 @@ class Conversation:
         if self._files is not None:
             await self._files.close()
 
-    def _close_user_commands(self) -> None:
+    async def _close_user_commands(self) -> None:
         if self._user_commands.cache_info().currsize:
-            self._user_commands().close()
+            await self._user_commands().close()
 
     def _keep_up(self, event: Event) -> None:
         match event:

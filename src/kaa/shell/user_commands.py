@@ -106,12 +106,15 @@ class UserCommands:
         if self._running is not None:
             self._running.cancel()
 
-    def close(self) -> None:
-        """Note what a run that broke off has left unrecorded.
+    async def close(self) -> None:
+        """Stop the command that is under way; note what it has printed and what a run that broke off left unrecorded.
 
         Raises:
             SessionWriteError: the session cannot be written.
         """
+        if self._running is not None:
+            self.abort()
+            await asyncio.wait((self._running,))  # then `run` notes it
         self._record_all()
 
     async def _run(self, command: str, output: OutputCollector) -> CommandResult:
