@@ -434,11 +434,11 @@ class Conversation:
         """Call `recorded` when the session gets a message within the block, as hooks made it: or a later one."""
 
         def note(event: Event) -> None:
-            said = event.message if isinstance(event, MessageEnd) else None
-            if not isinstance(said, UserMessage) or said.origin != message.origin:
-                return
-            if said.timestamp >= message.timestamp:
-                recorded()
+            match event:
+                case MessageEnd(UserMessage(origin=message.origin, timestamp=time)) if time >= message.timestamp:
+                    recorded()
+                case _:
+                    pass
 
         unsubscribe = self.subscribe(note)
         try:
