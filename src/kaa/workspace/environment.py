@@ -43,7 +43,6 @@ _WAYS_OUT_BEGIN = (
     *("DBUS_", "TMUX", "ZELLIJ", "KITTY_", "WEZTERM_", "ITERM_", "VSCODE_", "NVIM", "EMACS", "PODMAN_", "XDG_SESSION_"),
     *("PULSE_", "AT_SPI_"),
 )
-_PROXY = "_PROXY"
 # With them bash reads a command otherwise than the judgement of it: `cd x` goes elsewhere, patterns match other files.
 _OF_BASH = frozenset({"BASHOPTS", "CDPATH", "GLOBIGNORE", "SHELLOPTS"})
 _GIT_SETTINGS = (
@@ -78,7 +77,7 @@ def _for_git(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _leads_out(name: str) -> bool:
     folded = name.upper()  # some programs read their proxy in lower case
-    return folded in _WAYS_OUT or folded.startswith(_WAYS_OUT_BEGIN) or folded.endswith(_PROXY)
+    return folded in _WAYS_OUT or folded.startswith(_WAYS_OUT_BEGIN) or folded.endswith("_PROXY")
 
 
 def is_secret(name: str) -> bool:

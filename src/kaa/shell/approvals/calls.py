@@ -25,9 +25,7 @@ from kaa.workspace.permitted import Target
 # Words that send git, or what follows in the same command, to another directory.
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd", "popd"})
 # Variables that do the same, however they are set.
-_LEADING_ELSEWHERE = re.compile(
-    "CDPATH|GIT_(?:DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES)"
-)
+_LEADING_ELSEWHERE = re.compile(r"CDPATH|GIT_(?:(?:COMMON_)?DIR|WORK_TREE|INDEX_FILE|NAMESPACE|\w*OBJECT_DIRECTOR)")
 # How the reason for a file that cannot be written ends in read-only.
 IN_READ_ONLY = ", and the mode is read-only"
 _SAYING = frozenset({("echo",), ("exit",)})  # wherever bash computes what they say, no directory changes
@@ -244,6 +242,9 @@ def examine(
     script = _script(call) if risk == "command" else None
     found = None if script is None else reach(script)
     directory = "" if found is None else _directory(found, confines.root, str(call.arguments.get("command")))
+    needs = foreseen_host(call.arguments.get("url")) if risk == "fetch" else ()
+    if found is not None:
+        needs = _needs(found, confines.writable if directory == "" else (), confines)
     outside = _outside(call.name, risk, confines, server)
     return JudgedCall(
         id=call.id,
@@ -255,21 +256,14 @@ def examine(
         outside=outside,
         is_held=confines.effective and outside is None,
         losses=() if found is None else losses(found, confines.temporary, str(call.arguments.get("command", ""))),
-        needs=_needs(call, risk, found, confines.writable if directory == "" else (), confines),
+        needs=needs,
         private=_private(call, confines) if risk == "command" else None,
         server=server,
         directory=directory,
     )
 
 
-def _needs(
-    call: ToolCall, risk: Risk, found: CommandReach | None, writable: Sequence[str], confines: Confines
-) -> tuple[Need, ...]:
-    if risk == "fetch":
-        return foreseen_host(call.arguments.get("url"))
-    if found is None:
-        return ()
-
+def _needs(found: CommandReach, writable: Sequence[str], confines: Confines) -> tuple[Need, ...]:
     def is_beyond(path: str) -> bool:
         return bool(writable) and not is_below(
             os.path.realpath(absolute(path, confines.root)), (*writable, *confines.temporary)

@@ -6,7 +6,7 @@ For deny rules and warnings, where seeing more is better; nothing is allowed bec
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import msgspec
 
@@ -76,6 +76,7 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
 _SHELLS = "sh bash rbash dash zsh fish ksh mksh csh tcsh ash su runuser script"
 _SPLIT_LETTER = re.compile("-[iv0]*S")
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
+_NAMING = {"alias": "=", "hash": "^-[a-z]*p"}
 _JOINED_ACTION = re.compile("(?:-[xX]|--exec(?:-batch)?=)(.+)")  # of fd, and the program
 # Global options of git that take a value in the next word (git(1)).
 GIT_OPTIONS_WITH_VALUES = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source"
@@ -220,32 +221,24 @@ def _wrapped(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
     if name in _LIKE_GIT:
         yield ("git", *rest)
     if name in ("find", "fd", "fdfind"):
-        for program, *arguments in _actions(name, rest):
-            yield (None if program and "{}" in program else program, *arguments)
+        for index, word in enumerate(rest):
+            joined = None if name == "find" else _JOINED_ACTION.match(word or "")
+            if joined or word in _FIND_ACTIONS:
+                first = (joined[1],) if joined else ()
+                words = (*first, *takewhile(lambda word: word not in (";", "+"), rest[index + 1 :]))
+                yield from [(None if "{}" in (words[0] or "") else words[0], *words[1:])] if words else ()
     elif name in _WRAPPERS and not (name == "command" and rest[:1] in (["-v"], ["-V"])):
         options, own_words = _WRAPPERS[name]
         behind = _behind_options(rest, options, assignments=name in ("env", "sudo", "doas"))
         if inner := behind[own_words:]:
-            own = rest[: len(rest) - len(behind)]
-            yield tuple(_filled(inner, own) if name in ("parallel", "sem", "xargs") else inner)
-
-
-def _actions(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
-    """The commands that `find` or `fd` would run."""
-    for index, word in enumerate(rest):
-        joined = None if name == "find" or word is None else _JOINED_ACTION.match(word)
-        first = (joined[1],) if joined else ()
-        if (joined or word in _FIND_ACTIONS) and (words := (*first, *_until_terminator(rest[index + 1 :]))):
-            yield words
+            yield tuple(_filled(inner, rest[: -len(behind)]) if name in ("parallel", "sem", "xargs") else inner)
 
 
 def _filled(words: Sequence[str | None], options: Sequence[str | None]) -> Iterator[str | None]:
     """The words of a command that gets more of them from its input, or behind `:::`, also in the place of others."""
     given = (*_values(options, "[IJ]", "--replace"), *(word[2:] for word in options if word and word.startswith("-i")))
     places = ("{}", *filter(None, given))
-    for word in words:
-        if word is not None and word.startswith(":::"):
-            break
+    for word in takewhile(lambda word: not (word or "").startswith(":::"), words):
         yield None if word is None or any(place in word for place in places) else word
     yield None
 
@@ -276,10 +269,8 @@ def _callbacks(name: str, rest: Sequence[str | None]) -> Iterator[str | None]:
         yield from _values(rest, "C")
     elif name == "enable" and any((word or "").startswith("-f") for word in rest):
         yield None  # it loads a builtin from a file
-    elif name == "hash" and any(re.match("-[a-z]*p", word or "") for word in rest):
+    elif name in _NAMING and any(re.search(_NAMING[name], word or "=") for word in rest):
         yield None  # it gives a program another name
-    elif name == "alias" and any(word is None or "=" in word for word in rest):
-        yield None  # so does this
     elif name in ("gmake", "make") and None in _values(rest, "f", "--file"):
         yield None
     elif name == "git" and tuple((command := _without_git_options(rest))[:1]) == ("rebase",):
@@ -313,6 +304,7 @@ def _split_strings(rest: Sequence[str | None]) -> Iterator[str | None]:
 
 def _behind_options(rest: Sequence[str | None], with_value: str, *, assignments: bool) -> Sequence[str | None]:
     index, options = 0, with_value.split()
+    letters = re.escape("".join(option[1] for option in options if len(option) == len("-x"))) or "-"
     while index < len(rest):
         word = rest[index]
         if word == "--":
@@ -320,16 +312,9 @@ def _behind_options(rest: Sequence[str | None], with_value: str, *, assignments:
         is_option = word is not None and word.startswith("-") and word != "-"
         if not is_option and not (assignments and word is not None and "=" in word):
             break
-        index += 2 if word is not None and _takes_next(word, options) else 1
+        # The last one of joined letters may be such an option.
+        index += 2 if word in options or re.fullmatch(f"-[^{letters}-]*[{letters}]", word or "") else 1
     return rest[index:]
-
-
-def _takes_next(option: str, with_value: Sequence[str]) -> bool:
-    """Whether the value of an option is the next word; the last one of joined letters may be such an option."""
-    if option.startswith("--"):
-        return option in with_value
-    values = [index for index, letter in enumerate(option) if f"-{letter}" in with_value]
-    return values[:1] == [len(option) - 1]
 
 
 def _values(rest: Sequence[str | None], letter: str, long: str = "") -> Iterator[str | None]:
@@ -342,13 +327,6 @@ def _values(rest: Sequence[str | None], letter: str, long: str = "") -> Iterator
             yield (word or "")[match.end() :] or next(iter(rest[index + 1 :]), "")
         elif word == long:
             yield next(iter(rest[index + 1 :]), "")
-
-
-def _until_terminator(words: Sequence[str | None]) -> Iterator[str | None]:
-    for word in words:
-        if word in (";", "+"):
-            return
-        yield word
 
 
 def _without_git_options(rest: Sequence[str | None]) -> Sequence[str | None]:
