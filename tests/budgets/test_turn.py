@@ -16,9 +16,9 @@ from tests.support.printed_turn import lines_in, reply_after_a_while, reply_at_o
 _BUDGET = Budget.parse(
     """
                          modules  lines
-    reply at once            280  27445
-    reply after a while      329  32570
-    call at once             308  30005
+    reply at once            262  27163
+    reply after a while      308  32262
+    call at once             290  29742
     """,
     slack={"lines": 500},
 )
