@@ -320,6 +320,18 @@ def test_a_crash_of_node_is_told_with_its_error(kaa: Kaa, server: ModelServer) -
     assert "it exited with code 1: Error: Cannot find module 'x'" in results(server)[0]
 
 
+def test_a_file_for_one_run_that_commands_could_have_written_is_approved_first(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.project / "more.json")
+    arguments = {"action": "call", "server": "scripted", "tool": "echo", "arguments": {"text": "this once"}}
+    server.begin([call("mcp", **arguments), say("Done.")])
+
+    done = kaa.run("-p", "hi", "--mcp-config", "more.json")
+
+    [said] = results(server)
+    assert "could write it, and you have not approved it. kaa asks in the terminal" in said
+    assert "kaa itself runs from" not in done.err
+
+
 def test_a_file_for_one_run_is_used_and_nothing_with_no_mcp(kaa: Kaa, server: ModelServer) -> None:
     file = kaa.home.parent / "more.json"
     configure(kaa, file)

@@ -90,7 +90,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     named_now = [str(Path(directory, expanded(one))) for one in flags.files]
     for path in named_now:
         check_way(path, lambda link: is_below(link, changeable))
-    for_this_run = map(os.path.realpath, named_now)
+    obeyed += tuple(real for real in map(os.path.realpath, named_now) if is_below(real, changeable))
     chosen = [_spelled_out(path, directory) for path in settings.hidden]
     if over_levels := next((path for path in settings.hidden if "**" in path.lstrip("!").split("/")), None):
         raise SettingsError(
@@ -117,7 +117,6 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
             *(path for one in extensions for path in _code_of(one, home, directory, changeable, copied=True)),
             *(path for one in map(expanded, flags.extensions) for path in _code_of(one, home, directory, changeable)),
             *obeyed,
-            *(real for real in for_this_run if is_below(real, changeable)),
         ),
         obeyed=obeyed,
         own=own,

@@ -634,7 +634,7 @@ def test_skills_of_the_user_in_the_project_cannot_be_changed(someone: Arena, tie
     (skills / "tidy").mkdir(parents=True)
     policy = someone.policy(tier, executed=(str(skills),), obeyed=(str(skills),))
     attempts = (("write", str(skills / "tidy" / "SKILL.md")), ("write", str(someone.project / "new")))
-    told = f"kaa uses {skills} in all projects"
+    told = f"kaa obeys {skills}"
 
     if tier == "landlock":
         assert told in someone.probe(policy, *attempts).refused

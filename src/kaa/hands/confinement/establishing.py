@@ -49,10 +49,9 @@ def establish(
     if own := _exposed(policy, policy.obeyed):
         if not has_mounts:
             raise ConfinementError(
-                f"kaa uses {own} in all projects, and nothing would keep commands from changing it: keep it outside the"
-                " project"
+                f"kaa obeys {own}, and nothing would keep commands from changing it: keep it outside the project"
             )
-        confinement.warnings.append(f"kaa uses {own} in all projects: commands cannot change it here.")
+        confinement.warnings.append(f"kaa obeys {own}: commands cannot change it here.")
     return confinement
 
 

@@ -166,6 +166,8 @@ class Offer:
     async def _ask(self, asker: Asker) -> None:
         name = self._server.name
         how = f"`kaa mcp approve {name}` approves it"
+        if self._server.source.scope == "run":
+            how = "kaa asks in the terminal. A script can name a copy that is in no project"
         declined = f"MCP server {name} is not started: you declined it. {how}"
         if self._declined:
             raise ServerUnavailableError(declined)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -63,13 +64,13 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
     found: dict[str, ConfiguredServer] = {}
     path = str(home.path / "mcp.json")
     given: list[tuple[Source, Dialect, Json]] = [
-        (Source(path, "user", lies_in_project=_lies_in_project(path, home)), "kaa", _own(path, notices)),
+        (_source_of_user(path, "user", home), "kaa", _own(path, notices)),
         *_of_plugins(home, root, notices),
         *_of_agents(home),
         *(_of_project(root, name, data, notices) for name, data in project),
     ]
     if extra is not None:
-        given.append((Source(str(extra), "run"), "kaa", _own(str(extra), notices)))
+        given.append((_source_of_user(str(extra), "run", home), "kaa", _own(str(extra), notices)))
     for source, dialect, servers in given:
         file, scope = source.file, source.scope
         for server in _entries(source, dialect, servers, notices):
@@ -93,13 +94,13 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
     return Configured(tuple(found.values()), tuple(notices))
 
 
-def _lies_in_project(path: str, home: Home) -> bool:
-    """Whether commands could have written a file of the user's, in this run or an earlier one, by any of its names."""
+def _source_of_user(path: str, scope: Literal["user", "run"], home: Home) -> Source:
+    """A file of the user's, which commands could have written in this run or an earlier one, by any of its names."""
     if not os.path.exists(path):
-        return False
+        return Source(path, scope)
     from kaa.host.linked_settings import written_in  # lazy: many have no servers of their own
 
-    return bool(written_in(path, home.path))
+    return Source(path, scope, lies_in_project=bool(written_in(path, home.path)))
 
 
 def _own(path: str, notices: list[str]) -> Json:
