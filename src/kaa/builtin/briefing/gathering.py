@@ -26,11 +26,7 @@ _SCRIPT = f'{_SYSTEM}command -v "$p" >/dev/null && echo "$p"; done; true'
 
 
 async def briefing_of(context: ConversationContext, seconds: float) -> str:
-    """The briefing; empty where neither the project nor a limit gives anything to say.
-
-    Args:
-        seconds: what takes longer is left out.
-    """
+    """The briefing; empty where neither the project nor a limit gives anything to say."""
     workspace = context.workspace
     limits = ", ".join(f"{amount(one.measure, one.limit)} for this {one.scope}" for one in context.limits)
     is_wanted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

@@ -37,8 +37,6 @@ class JudgedCall(msgspec.Struct, frozen=True):
     """A call as it is judged.
 
     Attributes:
-        id: the tool call.
-        tool: the tool's name.
         risk: what it can do at most; `outside` where a tool keeps rights that this run does not have.
         arguments: as the tool gets them.
         script: the command, of tools that run one.
@@ -231,11 +229,8 @@ def examine(
     """Find out what a call would do.
 
     Args:
-        call: the call.
         risk: what its tool can do at most.
-        confines: what is known of the sandbox.
         target: where the path of a file tool leads; None where nobody looked.
-        server: the MCP server that it goes to.
     """
     if risk in ("read", "write"):
         return _file_call(call, risk, confines, target)

@@ -75,11 +75,7 @@ _KnownT = TypeVar("_KnownT", ServerApproval, _Digests, _Code, _Names)
 
 
 class Approvals:
-    """The record.
-
-    Args:
-        home: the user's folder.
-    """
+    """The record."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.path / "mcp-approvals.json"
@@ -106,7 +102,6 @@ class Approvals:
         """Approve a server as it is configured now. What it offers is accepted when it is next listed.
 
         Args:
-            server: the server.
             project: whose directory `code` is about.
             code: what it executes and commands can write, as `accept_code` takes it.
 
@@ -122,8 +117,6 @@ class Approvals:
         What was approved in another project counts, too, if it is about the same files.
 
         Args:
-            server: the server.
-            project: its directory.
             now: the code as it is now.
 
         Raises:
@@ -138,11 +131,6 @@ class Approvals:
     def accept_code(self, server: ConfiguredServer, project: str, code: Mapping[str, str]) -> None:
         """Approve what a server executes and commands can write.
 
-        Args:
-            server: the server.
-            project: its directory.
-            code: digests by path.
-
         Raises:
             ApprovalRecordsError: that cannot be kept.
         """
@@ -152,11 +140,6 @@ class Approvals:
 
     def names(self, server: ConfiguredServer, project: str, now: Sequence[str]) -> tuple[str, ...]:
         """The words of a server that were names of something in a project when it was first asked about: kept then.
-
-        Args:
-            server: the server.
-            project: its directory.
-            now: the words that are names there now.
 
         Raises:
             ApprovalRecordsError: the record cannot be read or written.

@@ -6,12 +6,7 @@ from kaa.llm.auth.errors import LoginRefusedError
 
 
 class AskedLoginScreen:
-    """A `McpLoginScreen` within a conversation: its questions are asked as any other.
-
-    Args:
-        asker: asks the person.
-        server: name of the MCP server.
-    """
+    """A `McpLoginScreen` within a conversation: its questions are asked as any other."""
 
     def __init__(self, asker: Asker, server: str) -> None:
         self._asker = asker
@@ -21,19 +16,15 @@ class AskedLoginScreen:
         self._token_host = ""
 
     def show_token_host(self, host: str) -> None:
-        """See `McpLoginScreen`."""
         self._token_host = host
 
     def show_address(self, address: str) -> None:
-        """See `LoginScreen`."""
         self._address = address
 
     def show_code(self, address: str, code: str) -> None:
-        """See `LoginScreen`."""
         raise NotImplementedError("MCP servers have no logins with codes")
 
     def complain(self, problem: str) -> None:
-        """See `LoginScreen`."""
         self._problem = problem
 
     async def pasted(self) -> str:

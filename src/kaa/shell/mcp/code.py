@@ -77,8 +77,6 @@ def code_of(server: ConfiguredServer, place: ServerPlace, folders: OutsideFolder
     """The code that a server executes and commands can write: digests of files and folders, by path. Blocks.
 
     Args:
-        server: the server.
-        place: where it runs.
         folders: lists those outside; None makes a list of its own.
 
     Raises:
@@ -185,9 +183,7 @@ class _Code:
     """Collects code.
 
     Args:
-        place: where the server runs.
         deciding: names of files above a package that decide what is executed of it.
-        base: the directory that the server starts in.
         loads_compiled: whether Python may load compiled modules from beside their sources.
     """
 

@@ -30,7 +30,6 @@ def line_loads_compiled(words: Sequence[str], variables: Mapping[str, str]) -> b
 
     Args:
         words: the command line. A Python that it starts itself gets the place by an option, if it ignores variables.
-        variables: those that the entry sets.
     """
     if _PYTHON.fullmatch(os.path.basename(words[0])):
         words = [word for word in words if not _FLAGS.fullmatch(word)]

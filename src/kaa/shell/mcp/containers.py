@@ -85,7 +85,6 @@ def executed_in_container(words: Sequence[str], roots: Sequence[str], variables:
     """A path outside of a container that it may execute by way of a mount; None if there is none, as words show.
 
     Args:
-        words: the command line.
         roots: the directories that commands can write: real paths. Mounts of others do not count.
         variables: those that docker gets: `-e NAME` passes one on.
     """
@@ -102,13 +101,7 @@ def executed_in_container(words: Sequence[str], roots: Sequence[str], variables:
 
 
 class _Run:
-    """A line of `docker run` that lends directories in which commands can write.
-
-    Args:
-        given: its words.
-        mounts: the directories.
-        variables: those that docker gets.
-    """
+    """A line of `docker run` that lends directories in which commands can write."""
 
     def __init__(self, given: Sequence[str], mounts: Sequence[_Mount], variables: Mapping[str, str]) -> None:
         self._mounts = sorted(mounts, key=lambda one: len(one.target), reverse=True)

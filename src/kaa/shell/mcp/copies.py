@@ -38,7 +38,6 @@ def copy_code(code: Mapping[str, str], place: ServerPlace, folder: str) -> tuple
 
     Args:
         code: as `code_of` found it.
-        place: where the server runs.
         folder: an empty directory that commands cannot write, for the copies.
 
     Returns:

@@ -60,11 +60,7 @@ def chosen_versions(folder: str) -> list[str]:
 
 
 def deciding_files(words: Sequence[str]) -> re.Pattern[str]:
-    """The names of such files for a command line; those for all programs if its own is not known.
-
-    Args:
-        words: of the command line.
-    """
+    """The names of such files for a command line; those for all programs if its own is not known."""
     programs = [os.path.basename(part) for word in words for part in word.split()]
     used = [names for known, names in _OF_PROGRAMS if any(re.fullmatch(known, program) for program in programs)]
     is_known = _NEEDS_NONE.fullmatch(programs[0]) or any(re.fullmatch(known, programs[0]) for known, _ in _OF_PROGRAMS)

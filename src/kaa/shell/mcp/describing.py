@@ -22,7 +22,6 @@ def variables_set(entry: ServerEntry, known: Mapping[str, str] = {}) -> list[str
     """The variables that an entry sets, with their values as they are written: they can make a program run another.
 
     Args:
-        entry: the entry.
         known: variables that need not be named.
     """
     env = {name: value for name, value in sorted(entry.env.items()) if known.get(name) != value}

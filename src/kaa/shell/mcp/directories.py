@@ -34,11 +34,7 @@ class WorkingDirectory(msgspec.Struct, frozen=True):
 
 
 def directory_of(words: Sequence[str]) -> WorkingDirectory | None:
-    """The directory to which a program changes; None if it changes to none, or if that is not sure.
-
-    Args:
-        words: the command line.
-    """
+    """The directory to which a program changes; None if it changes to none, or if that is not sure."""
     options = next((one for program, one in _OPTIONS if program.fullmatch(os.path.basename(words[0]))), frozenset())
     found: list[WorkingDirectory] = []
     number = 1

@@ -109,7 +109,6 @@ def executed(words: Sequence[str], exists: Callable[[str], bool]) -> frozenset[i
     """The numbers of the words whose folders would be executed.
 
     Args:
-        words: the command line.
         exists: whether a word leads to a file or folder.
     """
     found = {number for number, word in enumerate(words) if is_shell_text(word) and not exists(word)}
@@ -173,7 +172,6 @@ def may_be_executed(words: Sequence[str], exists: Callable[[str], bool]) -> froz
     """The numbers of the words whose folders any program may execute: all but those that name what is worked on.
 
     Args:
-        words: the command line.
         exists: whether a word leads to a file or folder.
     """
     if is_container(words):
@@ -236,8 +234,6 @@ def may_be_library(words: Sequence[str], number: int, *, is_whole: bool) -> bool
     """Whether a folder that a word names is code if code lies in it, since any program may load code from there.
 
     Args:
-        words: the command line.
-        number: that of the word.
         is_whole: whether the word leads to a project as a whole, on which most programs work.
     """
     word = words[number]

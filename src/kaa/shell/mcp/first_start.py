@@ -50,9 +50,7 @@ async def alone(
 
     Args:
         folder: of the locks; servers cannot write it.
-        server: the server.
         patience: seconds after which it starts in any case.
-        log: told that it waits.
     """
     try:
         descriptor = _opened(folder, server)

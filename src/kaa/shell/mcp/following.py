@@ -21,10 +21,7 @@ async def followed(
     """Start a server.
 
     Args:
-        server: the server.
         tell: gets lines, as long as it starts.
-        asker: can be asked about changed code.
-        quiet_seconds: how long nothing is told.
 
     Raises:
         ServerUnavailableError: it does not start.

@@ -47,10 +47,6 @@ def parts_elsewhere(package: str, home: str) -> Iterator[str]:
 
     They are the `node_modules` above it, up to the user's home, what links in them lead to, such as packages of the
     same workspace, and what environments of Python list.
-
-    Args:
-        package: a folder.
-        home: the user's.
     """
     for environment in (package, *(os.path.join(package, name) for name in (".venv", "venv"))):
         if is_environment(environment):

@@ -28,8 +28,6 @@ class McpLogins:
     """The logins, in `mcp-auth.json` in kaa's home.
 
     Args:
-        home: the user's folder.
-        environ: the user's environment variables.
         project: its directory, canonical.
         proxy: URL of the HTTP proxy of the user's settings; None for none.
     """
@@ -69,7 +67,6 @@ class McpLogins:
         """Log in to an approved server. Cancelling it ends the login.
 
         Args:
-            server: the server.
             screen: shows the address to open, and takes what is pasted.
             challenge: what the server said when it refused a request; None to ask it.
 

@@ -16,7 +16,6 @@ def around_names(path: str, begin: int, folders: Sequence[str]) -> str:
     """What stands around the names of folders in a file. Those count first before which the folder above is named.
 
     Args:
-        path: of the file.
         begin: the number of bytes at its beginning that are known.
         folders: the folders; real paths.
     """

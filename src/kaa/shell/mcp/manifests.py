@@ -19,11 +19,7 @@ _KEPT_SECONDS = 90 * 86_400
 
 
 class ServerManifests:
-    """The manifests of all servers: a file for the current configuration and version of kaa, in the cache.
-
-    Args:
-        home: the user's folder.
-    """
+    """The manifests of all servers: a file for the current configuration and version of kaa, in the cache."""
 
     def __init__(self, home: Home) -> None:
         self._folder = home.cache / "mcp"
@@ -52,12 +48,7 @@ class ServerManifests:
         self._sweep(_prefix(server.source.file, server.name), self._path(server))
 
     def forget(self, file: Path, name: str) -> None:
-        """Delete the manifest of a server that was removed.
-
-        Args:
-            file: where it was configured.
-            name: of the server.
-        """
+        """Delete the manifest of a server that was removed."""
         self._sweep(_prefix(str(file), name))
 
     def _sweep(self, prefix: str, kept: Path | None = None) -> None:

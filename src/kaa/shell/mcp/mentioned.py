@@ -24,9 +24,7 @@ def mentioned(folder: str, known: Collection[str], files: Collection[str]) -> It
     """Folders, links, and files that may be code.
 
     Args:
-        folder: around the code.
         known: names in the folder that need not be found.
-        files: the paths of the code.
     """
     names = {entry.name: entry for entry in entries(folder) if entry.name not in known and _can_be_meant(entry)}
     if not names:

@@ -55,9 +55,7 @@ class _Read(NamedTuple):
     """The names in a text.
 
     Attributes:
-        text: the text.
         content: what it says, without addresses and absolute paths.
-        parts: the names.
         led: absolute paths in it that lead to what commands can write.
         files: those of files where commands can make one, whether it is there or not.
         folders: those of folders that commands can write, with where they end.
@@ -97,33 +95,18 @@ def named_by_texts(texts: Sequence[OutsideText], given: Sequence[str], place: Se
     """Links and real paths of what texts name as far as commands can write it: files, and folders with code in them.
 
     Args:
-        texts: those that the server executes or reads.
         given: words that the programs get, such as a path of a project.
-        place: where it runs.
-        base: the directory that it starts in.
     """
     yield from _Naming(place, base, texts).found(given)
 
 
 def files_in_texts(texts: Sequence[OutsideText], place: ServerPlace, base: str) -> Iterator[str]:
-    """Paths of files with code that texts name in folders that commands can write, whether a file is there or not.
-
-    Args:
-        texts: those that the server executes or reads.
-        place: where it runs.
-        base: the directory that it starts in.
-    """
+    """Paths of files with code that texts name in folders that commands can write, whether a file is there or not."""
     yield from _Naming(place, base, texts).files()
 
 
 class _Naming:
-    """Names of folders that commands can write.
-
-    Args:
-        place: says which.
-        base: the directory that the server starts in.
-        texts: those with the names.
-    """
+    """Names of folders that commands can write."""
 
     def __init__(self, place: ServerPlace, base: str, texts: Sequence[OutsideText]) -> None:
         self._place = place

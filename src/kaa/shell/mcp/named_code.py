@@ -77,8 +77,6 @@ def named_code(line: ServerCommandLine, place: ServerPlace, *, starts_there: boo
     """Links and real paths of what a command line executes, as far as commands can write it.
 
     Args:
-        line: the command line.
-        place: where it runs.
         starts_there: whether it starts in the directory that its paths are relative to, so that this can be a package.
     """
     seen: set[str] = set()
@@ -112,10 +110,6 @@ def has_program_outside(line: ServerCommandLine, place: ServerPlace) -> bool:
     """Whether a command line names a program outside of what commands can write, and not one of a package.
 
     So do `uv run ~/server.py` and `go run example.com/server@latest`: what they find where they start is not meant.
-
-    Args:
-        line: the command line.
-        place: where it runs.
     """
     words = line.words
     for number, word in enumerate(words[1:], 1):
@@ -153,8 +147,6 @@ class _Line:
     """A command line, and what its words may lead to.
 
     Args:
-        line: the command line.
-        place: where it runs.
         starts_there: whether it starts in the directory that its paths are relative to.
     """
 

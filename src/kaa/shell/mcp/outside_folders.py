@@ -63,10 +63,6 @@ def may_be_package(folder: str, home: str) -> bool:
 class OutsideFolders:
     """Lists folders, each of them once.
 
-    Args:
-        max_entries: of all folders that are listed.
-        max_seconds: after which nothing more is listed.
-
     Attributes:
         left_out: the first folder that was not listed, or only in part; empty if there is none.
     """
@@ -84,7 +80,6 @@ class OutsideFolders:
         return [entry for entry in self._all(folder) if entry.name not in IGNORED]
 
     def names(self, folder: str) -> list[str]:
-        """The names of all that is in a folder."""
         return [entry.name for entry in self._all(folder)]
 
     def imported_by(self, environment: str) -> tuple[str, ...]:

@@ -99,9 +99,6 @@ def loaded_by_programs(
     """What commands can write and programs outside load.
 
     Args:
-        line: the command line.
-        place: where it runs.
-        folders: lists those outside.
         starts_there: whether the server starts in the directory that its paths are relative to, so that programs obey
             what lies there.
     """
@@ -129,12 +126,6 @@ def file_named_outside(line: ServerCommandLine, place: ServerPlace, folders: Out
 
 class _Programs:
     """Follows programs outside to what they load.
-
-    Args:
-        line: the command line.
-        place: where it runs.
-        folders: lists those outside.
-        starts_there: see `loaded_by_programs`.
 
     Attributes:
         texts: the scripts and settings that were read.

@@ -58,7 +58,6 @@ class OutsideText(NamedTuple):
 
     Attributes:
         path: of the file; an absolute path.
-        content: what it says.
         is_of_package: whether nothing is known of it but that it lies in the package of a script.
     """
 
@@ -75,10 +74,6 @@ class OutsideText(NamedTuple):
         """Paths that names lead to, beside the text, in the home and in its `.config`, and whether they are beside it.
 
         A single name in the home is one of a file there.
-
-        Args:
-            home: the user's.
-            folders: lists these.
         """
         folder, names = os.path.dirname(self.path), list(map(str, PART.findall(self.content)))
         said = {one for name in names for one in (name, *name.split("."))}
@@ -195,7 +190,6 @@ def package_around(script: str, text: str, is_own: Callable[[str], bool]) -> str
 
     Args:
         script: its real path.
-        text: what it says.
         is_own: whether all in a folder may belong to it.
     """
     folder = os.path.dirname(script)

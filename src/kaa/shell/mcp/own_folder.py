@@ -45,8 +45,6 @@ def must_leave(line: ServerCommandLine, place: ServerPlace, admitted: Mapping[st
     """Whether a server must not start in its directory: it would execute what commands put there, unseen.
 
     Args:
-        line: its command line.
-        place: where it runs.
         admitted: its code, as `code_of` gives it.
         is_free: whether it has no sandbox.
     """
@@ -62,11 +60,6 @@ def meant_names(server: ConfiguredServer, line: ServerCommandLine, place: Server
     """Words without a slash that mean something in the directory: what was there when the server first started. Blocks.
 
     A command that makes a folder `restricted` would else change what `--access-mode restricted` says.
-
-    Args:
-        server: the server.
-        line: its command line.
-        place: where it runs.
 
     Raises:
         ApprovalRecordsError: what was there cannot be read or kept.
@@ -84,7 +77,6 @@ def line_elsewhere(
     """A command line for a start in another directory: what leads to something becomes absolute.
 
     Args:
-        line: the command line.
         base: the directory that its paths are relative to.
         is_free: whether it has no sandbox. Only what begins with `./` or `../` is a path then.
         names: words without a slash that are paths, too, as `meant_names` says it.
@@ -106,7 +98,6 @@ def way_back(server: ConfiguredServer, said: str, project: str = "") -> str:
 
     Args:
         server: one that started in a folder of its own.
-        said: how it described its failure.
         project: its directory. A file that is named by its path there is missing wherever the server starts.
     """
     if project and re.search(rf"{re.escape(project)}/[^'\"`\s:,;)]", said):

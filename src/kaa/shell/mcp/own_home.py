@@ -38,13 +38,7 @@ _OF_USER = re.compile(r"(?<![^=])~(?=/|$)")
 
 
 def variables_of_home(words: Sequence[str], environ: Mapping[str, str], data: str) -> dict[str, str]:
-    """The variables for a home of its own; empty for a server that no package runner starts.
-
-    Args:
-        words: its command line.
-        environ: the user's variables.
-        data: the folder that the server keeps.
-    """
+    """The variables for a home of its own; empty for a server that no package runner starts."""
     if package_of_runner(words) is None:
         return {}
     home = environ.get("HOME") or os.path.expanduser("~")

@@ -21,8 +21,6 @@ class ServerPlace(msgspec.Struct, frozen=True):
     """Where servers run.
 
     Attributes:
-        home: the user's folder.
-        environ: the user's environment variables.
         project: its directory, canonical.
         sandbox: gives the sandbox of the project's commands; what is hidden there is hidden from servers, too.
         report: told, in a sentence, of what the user should know.

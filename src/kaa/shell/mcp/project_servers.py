@@ -26,7 +26,6 @@ class ProjectServers:
 
     Args:
         servers: makes the servers, given what is to be told of their changes.
-        logins: gives those at the servers.
         report: told, in a sentence, of what the user should know.
     """
 
@@ -92,13 +91,11 @@ class ProjectServers:
         return found
 
     def servers(self) -> tuple[ServerView, ...]:
-        """See `McpHost`."""
         return tuple(server.view() for server in self._servers.values())
 
     async def session(
         self, name: str, asker: Asker, tell: Callable[[str], object] | None = None, *, renewed: bool = False
     ) -> ServerSession:
-        """See `McpHost`."""
         server = self.server(name)
         await server.offer.approve(asker)
         if renewed:
@@ -112,18 +109,15 @@ class ProjectServers:
         return ServerSession(server.used, server.view)
 
     def prewarm(self, name: str) -> None:
-        """See `McpHost`."""
         server = self._servers.get(name)
         if server is not None and server.offer.may_start and server.is_confined:
             _ = self._tasks.begin(_quietly(server))
 
     def observe(self, changed: Callable[[str], None]) -> Callable[[], None]:
-        """See `McpHost`."""
         self._observers.append(changed)
         return lambda: self._observers.remove(changed)
 
     async def log_in(self, name: str, asker: Asker) -> None:
-        """See `McpHost`."""
         server = self.server(name)
         await server.offer.approve(asker)
         if not asker.can_ask:
@@ -138,21 +132,17 @@ class ProjectServers:
         _ = self._tasks.begin(self._learn(server))
 
     def tell_of_login(self, name: str) -> None:
-        """See `McpHost`."""
         if name not in self._locked and (server := self._servers.get(name)) is not None and server.login_needed:
             self._locked.add(name)
             self._report(server.login_needed)
 
     def log(self, name: str) -> tuple[str, ...]:
-        """See `McpHost`."""
         return tuple(self.server(name).log)
 
     def changes(self, name: str) -> Mapping[str, str]:
-        """See `McpHost`."""
         return self.server(name).offer.changes
 
     def accept(self, name: str, shown: Mapping[str, str]) -> None:
-        """See `McpHost`."""
         try:
             self.server(name).offer.accept_changes(shown)
         except ApprovalRecordsError as error:

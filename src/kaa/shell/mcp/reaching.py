@@ -32,10 +32,7 @@ def connection_to(
     """A connection to a server that has an address.
 
     Args:
-        server: the server, approved.
-        place: gives its variables.
         transport: to the network; it stays open.
-        logins: those at servers.
 
     Raises:
         ServerGoneError: the address or a header cannot be used; the message says why and what to do.

@@ -7,12 +7,7 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 
 
 def refused(server: ConfiguredServer, challenge: Challenge) -> str:
-    """Why a server refused a request, and what to do.
-
-    Args:
-        server: the server.
-        challenge: what it said with its refusal.
-    """
+    """Why a server refused a request, and what to do."""
     login = f"Log in with `kaa mcp login {server.name}`, or with `/mcp login {server.name}` in the terminal"
     if has_key(server):
         return (

@@ -50,7 +50,6 @@ def environment_of_uv(words: Sequence[str], base: str, top: str, cache: str) -> 
     Args:
         words: the command line of a server that may not write the project.
         base: the directory that its paths are relative to.
-        top: the project.
         cache: the server's own folder for caches, where an environment is made if there is none.
     """
     if os.path.basename(words[0]) != "uv" or "run" not in words[1:]:
@@ -94,7 +93,6 @@ def outside(words: Sequence[str], base: str, *, names: bool = True) -> list[str]
     """The command line of a runner for a start in another directory: paths in it become absolute.
 
     Args:
-        words: the command line.
         base: the directory that its paths are relative to.
         names: whether names with a slash are paths if a file has them; else only what begins with `./` or `../` is.
     """

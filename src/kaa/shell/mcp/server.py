@@ -56,12 +56,7 @@ class Server:
     """One server of a project.
 
     Args:
-        configured: the server.
-        project: the directory of the project.
         offer: what it offers, and whether it is approved.
-        connect: makes connections.
-        changed: called when its view changed.
-        timing: how soon it is tried again.
         host: where it is; empty for a program on this machine.
         lacks: keeps the scopes that the login there lacks.
         locks: the folder of the locks for first starts; None for none.
@@ -113,7 +108,6 @@ class Server:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.configured.name
 
     @property
@@ -139,7 +133,6 @@ class Server:
         self._tell()
 
     def view(self) -> ServerView:
-        """See `McpHost.servers`."""
         entry = self.configured.entry
         manifest, risks = self.offer.used()
         return ServerView(
@@ -173,9 +166,6 @@ class Server:
 
     async def started(self, asker: Asker = NOBODY) -> "McpClient":
         """The server, running.
-
-        Args:
-            asker: can be asked about changed code.
 
         Raises:
             ServerUnavailableError: it does not start.
@@ -279,16 +269,13 @@ class Server:
             self._tell()
 
     def changed(self, manifest: ServerManifest) -> None:
-        """See `ServerObserver`."""
         self._learn(manifest)
         self._tell()
 
     def logged(self, line: "LogLine") -> None:
-        """See `ServerObserver`."""
         self.log.append(f"{line.level}: {line.text}")
 
     def ended(self, reason: str) -> None:
-        """See `ServerObserver`."""
         LOG.info("mcp: server %s ended: %s", self.name, reason)
         self.log.append(reason)
         self._reason, self._tried = f"MCP server {self.name} ended: {reason}", float("-inf")
@@ -352,7 +339,6 @@ class Server:
         """Note that the server wants a login, unless one came after the request began. Returns what to say.
 
         Args:
-            refusal: its answer.
             logins: how many there had been when the request began.
         """
         from kaa.mcp.oauth.challenge import parse_challenge  # lazy: few servers do

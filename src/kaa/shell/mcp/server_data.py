@@ -22,9 +22,6 @@ def data_folder(home: Home, server: ConfiguredServer, project: str, code: Mappin
     one project's code leaves there would otherwise be read, or executed, by the server of another.
 
     Args:
-        home: the user's folder.
-        server: the server.
-        project: the directory of the project.
         code: the code that it executes and commands can write, as `code_of` gives it.
 
     Raises:
@@ -60,7 +57,6 @@ def remove_data(home: Home, server: ConfiguredServer, projects: Iterable[str]) -
     """Remove what package runners fetched for a server, and its folders if nothing else is in them.
 
     Args:
-        home: the user's folder.
         server: the server, which is not configured any more.
         projects: in which it may have run.
 

@@ -44,13 +44,7 @@ _SILENCE_SECONDS = 3600.0
 
 
 class Unlisted(msgspec.Struct, frozen=True):
-    """Servers of a project that have not said yet what they offer.
-
-    Attributes:
-        root: of the project.
-        servers: approved ones.
-        sandbox: of the project's commands.
-    """
+    """Servers of a project that have not said yet what they offer."""
 
     root: str
     servers: tuple[ConfiguredServer, ...]
@@ -61,8 +55,6 @@ class ServerMaker:
     """Makes servers that can be started.
 
     Args:
-        home: the user's folder.
-        environ: the user's environment variables.
         report: told, in a sentence, of what the user should know.
         is_full_access: whether the user chose to do without a sandbox.
         sandbox: gives the sandbox of a project's commands, by its directory.
@@ -89,13 +81,6 @@ class ServerMaker:
         self._told: set[str] = set()
 
     def servers(self, configured: Sequence[ConfiguredServer], root: str) -> ProjectServers:
-        """The servers that are configured for a project.
-
-        Args:
-            configured: all of them.
-            root: of the project.
-        """
-
         @cache
         def logins() -> "McpLogins":
             from kaa.shell.mcp.logins import McpLogins  # lazy: only servers at addresses have some
@@ -107,12 +92,7 @@ class ServerMaker:
         )
 
     def trusted(self, configured: Sequence[ConfiguredServer], root: str) -> "TrustedServers":
-        """The servers that the question about trust in a project covers.
-
-        Args:
-            configured: all of them.
-            root: of the project.
-        """
+        """The servers that the question about trust in a project covers."""
         from kaa.shell.mcp.trusted_servers import TrustedServers  # lazy: projects are seldom asked about
 
         return TrustedServers(self._approvals, self._place(root), configured)
@@ -231,8 +211,6 @@ class McpServers:
     """The servers of each project, as an extension for its conversations.
 
     Args:
-        home: the user's folder.
-        options: of the command line.
         extensions: where the servers are loaded, as an extension of kaa's own.
         report: told, in a sentence, of what the user should know.
         maker: makes the servers; it is closed with them.
@@ -257,7 +235,6 @@ class McpServers:
         """The servers of a project, and the extension that they are for its conversations.
 
         Args:
-            root: of the project.
             files: those that configure servers, as far as the user trusts them.
         """
         key = root, tuple(files), _version(self._home.path / "mcp.json")
@@ -277,7 +254,6 @@ class McpServers:
         """The servers that the question about trust in a project covers.
 
         Args:
-            root: of the project.
             files: those of the project that configure servers, as the question is about them.
         """
         return self._maker.trusted(configured(self._home, root, files, self._options.file).servers, root)

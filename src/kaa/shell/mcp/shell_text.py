@@ -65,8 +65,6 @@ def read_shell(text: str, variables: Mapping[str, str], arguments: Sequence[str]
     """Take a text apart.
 
     Args:
-        text: of a shell.
-        variables: those whose values are known.
         arguments: what it is started with: `$0`, `$1` and so on.
     """
     if arguments:

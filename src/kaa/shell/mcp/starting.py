@@ -115,7 +115,6 @@ class ServerProcess:
         self._program.end()  # this time with KILL
 
     async def wait(self) -> str:
-        """See `ServerProgram`."""
         try:
             ending = await self._program.wait()
         except OSError as error:
@@ -132,7 +131,6 @@ class ServerProcess:
         return f"it exited with code {ending.exit_code}{said}{kept}"
 
     def take_hindrance(self, said: str = "", asked: str = "") -> str:
-        """See `ServerProgram`."""
         since, self._told = self._told, self._program.mark()
         return self._hindrance(self._program.blocked_hosts(since), said, asked)
 
@@ -171,8 +169,6 @@ async def start_program(
     """Start a server's program.
 
     Args:
-        server: the server, approved.
-        place: where it runs.
         log: gets the lines that it prints to its standard error.
         admitted: the code that it may execute, as `code_of` says it.
         is_approved: whether the user approved that code. Other code sees nothing of what the server keeps, and keeps
@@ -276,8 +272,6 @@ def kept_folder(server: ConfiguredServer, place: ServerPlace, admitted: Mapping[
     """Create the folder of what a server keeps in a project, unless it exists.
 
     Args:
-        server: the server.
-        place: where it runs.
         admitted: the code that it may execute, as `code_of` says it.
 
     Raises:
@@ -460,8 +454,6 @@ def place_of_compiled(cache: str, *, has_approved_code: bool, may_write: bool) -
     code by their names, of which the guard would move `.kaa` away while a server that may write the project starts.
 
     Args:
-        cache: the server's own folder for caches.
-        has_approved_code: it executes code of the project.
         may_write: it may write the project.
     """
     return _NO_DIRECTORY if has_approved_code or may_write else f"{cache}/python"

@@ -89,7 +89,6 @@ def startup_files(text: str, homes: tuple[str, ...], known: set[str]) -> Iterato
 
     Args:
         text: a command line, or a script with its first line. A name of a program counts wherever it is a word.
-        homes: folders in which programs look for them.
         known: those that were looked for already; these are added.
     """
     files = [file for name in dict.fromkeys(_NAME.findall(text)) for file in _FILES.get(name, ())]

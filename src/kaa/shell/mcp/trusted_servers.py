@@ -43,8 +43,6 @@ class TrustedServers:
     """Those of one project.
 
     Args:
-        approvals: what the user approved.
-        place: where servers run.
         configured: the servers that are configured for the project.
     """
 

@@ -27,10 +27,6 @@ class HiddenWordError(ValueError):
 def writable_word(line: ServerCommandLine, place: ServerPlace) -> str | None:
     """A path that the command line of a server leads to and that commands can write; None if there is none. Blocks.
 
-    Args:
-        line: the command line.
-        place: where it runs.
-
     Raises:
         HiddenWordError: a line of a shell computes its paths.
     """

@@ -16,7 +16,6 @@ class Names:
     """Reads the names in texts.
 
     Args:
-        texts: the texts.
         folders: in which unusual names may lie, at any depth as far as the texts name the folders in them.
     """
 

@@ -18,7 +18,6 @@ _LONGEST_SECONDS = 24 * 3600  # JSON has no infinity
 
 
 def translated_codex(fields: Mapping[str, Json]) -> tuple[dict[str, Json], tuple[str, ...]]:
-    """See `translated`."""
     given = dict(fields)
     remarks = [f"`{name}` is ignored: kaa asks as its own settings say" for name in _ITS_OWN[:2] if name in given]
     own: dict[str, Json] = {}

@@ -93,8 +93,6 @@ class Source(msgspec.Struct, frozen=True):
     """Where a server is configured.
 
     Attributes:
-        file: that configures it.
-        scope: whose file that is.
         root: of a plugin: the folder of its files, which the server may read; empty for others.
         data: of a plugin: the folder of what it keeps; empty for others, which get one of their own.
         lies_in_project: it is the user's own, but commands could have written it: it leads into a project, or has

@@ -44,8 +44,6 @@ def add_server(path: Path, name: str, fields: dict[str, Json]) -> None:
 
     Args:
         path: the file; it need not exist.
-        name: of the server.
-        fields: its entry, as kaa writes it.
 
     Raises:
         ServerArgumentsError: there is a server with a name like this, or the entry is wrong.

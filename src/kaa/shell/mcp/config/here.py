@@ -23,8 +23,6 @@ async def configured_here(
 
     Args:
         directory: absolute.
-        home: the user's folder.
-        environ: the user's environment variables.
         untrusted: the project's in any case. None of them starts before the user trusts it.
 
     Raises:

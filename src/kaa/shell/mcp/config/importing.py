@@ -59,7 +59,6 @@ def imported(agent: str, home: Path, project: str) -> ImportedServers:
 
     Args:
         agent: one of `AGENTS`.
-        home: the user's home directory.
         project: the directory of the project, which Claude Code has servers for.
 
     Raises:

@@ -44,7 +44,6 @@ def filled_in(text: str, environ: Mapping[str, str], project: str, refused: Coll
 
     Args:
         text: as the file has it.
-        environ: the user's variables.
         project: its directory, for `${workspaceFolder}`.
         refused: names of variables that must not be filled in.
 
