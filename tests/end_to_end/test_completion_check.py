@@ -55,6 +55,19 @@ class TestScripts:
         assert "not verified: `echo no luck; exit 3` fails" in finished.err
         assert "no luck" in conversation(kaa.model.requests[2])[-1][1]
 
+    def test_code_in_a_reply_is_no_change_unless_nothing_may_be_changed(self, kaa: Seat) -> None:
+        kaa.model.begin([say("```python\nx = 1\n```"), say("Nothing was asked for.")])
+
+        finished = kaa.run("-p", "Write a.py with x = 1")
+
+        assert (finished.code, len(kaa.model.requests)) == (0, 2)
+        assert "you changed no file" in conversation(kaa.model.requests[1])[-1][1]
+        assert "```python" in finished.out
+
+        kaa.model.begin([say("```python\nx = 1\n```"), say("never")])
+        kaa.run("--sandbox", "read-only", "-p", "Write a.py with x = 1")
+        assert len(kaa.model.requests) == 1
+
     def test_what_needs_the_network_says_so_at_once(self, kaa: Seat) -> None:
         connect = "python3 -c \"import socket; socket.create_connection(('93.184.216.34', 80), 5)\""
         kaa.settings(verify=[connect])

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from kaa.builtin.completion_check.ending import form_of
+from kaa.builtin.completion_check.written_code import asks_for_change
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, UserMessage
-from kaa.core.provider import Model, ModelRates
 from kaa.ext.api import events
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import ConversationOptions
@@ -49,15 +48,13 @@ class Played:
     def requests(self) -> int:
         return len([one for one in self.stage.server.requests if one.method == "POST"])
 
-    def play(self, script: Sequence[ScriptItem], *messages: str, mode: str = "auto") -> "Played":
+    def play(self, script: Sequence[ScriptItem], *messages: str) -> "Played":
         self.stage.server.begin(script)
         self.stage.commands = self._run
 
         async def scene(conversation: Conversation) -> None:
             conversation.subscribe(self._observe)
             conversation.on_entries(self._entry)
-            if mode == "plan":
-                await conversation.submit("/approvals plan")
             for message in messages or ("do it",):
                 await conversation.submit(message)
 
@@ -288,13 +285,6 @@ class TestReminder:
 
         assert len(played.told) == 1
 
-    def test_where_nothing_can_be_run_there_is_none(self, played: Played) -> None:
-        del played.stage.files["pytest.ini"]
-
-        played.play([_EDIT, say("Done."), say("never")])
-
-        assert (played.told, played.requests) == ([], 2)
-
     def test_what_an_agent_changed_counts(self, played: Played) -> None:
         task = call("agent", agent="general", task="write it")
 
@@ -310,6 +300,25 @@ class TestReminder:
 
         assert (played.told, played.requests) == ([], 5)
         assert [(one["changed"], one["executed"]) for one in played.verdicts] == [(["a.py"], True)]
+
+    def test_the_task_is_restated_as_far_as_800_characters(self, played: Played) -> None:
+        played.play([_EDIT, say("Done, it works."), say("Done.")], "Write a.py. " + "x" * 200_000)
+
+        assert f"The task was:\n\nWrite a.py. {'x' * 788} …\n\nCompare" in played.told[0]
+
+    def test_a_program_is_no_less_to_be_executed_where_no_command_is_known(self, played: Played) -> None:
+        played.stage.files.clear()
+
+        played.play([_EDIT, say("Done, it works."), say("Done.")])
+
+        assert "run what shows whether it works, and correct what fails" in played.told[0]
+
+    def test_data_is_nothing_to_execute_where_no_command_is_known(self, played: Played) -> None:
+        played.stage.files.clear()
+
+        played.play([call("write", path="a.toml", content="x = 1"), say("Done."), say("never")])
+
+        assert played.told == []
 
     @pytest.mark.parametrize("form", ["light", "off"])
     def test_other_forms_have_none(self, played: Played, form: str) -> None:
@@ -518,20 +527,56 @@ def test_verify_shows_the_commands_and_their_last_result(played: Played) -> None
     assert shown.splitlines()[1].startswith("`make lint` fails")
 
 
-_PRICED: Callable[[float], ModelRates] = lambda output: ModelRates(1.0, output)  # noqa: E731
+_CODE = say("Here it is:\n\n```python\nx = 1\n```\nThat is all.")
+
+
+class TestCodeInTheReply:
+    def test_it_is_no_change(self, played: Played) -> None:
+        played.play([_CODE, _EDIT, call("bash", command="pytest"), say("Done.")], "Write a.py with x = 1")
+
+        assert len(played.told) == 1
+        assert "you changed no file" in played.told[0]
+        assert "(edit, write, bash)" in played.told[0]
+        assert played.requests == 4
+
+    def test_the_model_is_reminded_once_whatever_it_answers(self, played: Played) -> None:
+        played.play([_CODE, _CODE, say("never")], "Fix a.py")
+
+        assert (len(played.told), played.requests) == (1, 2)
+
+    @pytest.mark.parametrize("task", ["How do I write a decorator?", "Show me an example", "What does a.py create?"])
+    def test_a_question_needs_no_change(self, played: Played, task: str) -> None:
+        played.play([_CODE, say("never")], task)
+
+        assert (played.told, played.requests) == ([], 1)
+
+    def test_words_and_output_are_no_code(self, played: Played) -> None:
+        played.play([say("Fixed:\n```\n3 passed\n```\n```text\nok\n```"), say("never")], "Fix a.py")
+
+        assert (played.told, played.requests) == ([], 1)
+
+    @pytest.mark.parametrize("form", ["light", "off"])
+    def test_it_can_be_switched_off(self, played: Played, form: str) -> None:
+        settings(played.stage, features={"completionCheck": form})
+
+        played.play([_CODE, say("never")], "Write a.py")
+
+        assert (played.told, played.requests) == ([], 1)
 
 
 @pytest.mark.parametrize(
-    ("reasoning", "cost", "form"),
+    ("task", "expected"),
     [
-        (True, _PRICED(25.0), "light"),
-        (True, _PRICED(2.0), "full"),
-        (False, _PRICED(25.0), "full"),
-        (True, None, "full"),
+        ("Add a test for parse()", True),
+        ("please fix the bug in a.py", True),
+        ("Could you rename x to y?", True),
+        ("The parser fails on empty input. Fix it.", True),
+        ("Why does the parser fail?", False),
+        ("Explain how to write a parser", False),
+        ("Can the parser create files?", False),
+        ("Is there a way to add options?", False),
+        ("hello", False),
     ],
 )
-def test_strong_models_get_the_light_form(reasoning: bool, cost: ModelRates | None, form: str) -> None:
-    model = Model(id="m", provider="p", api="a", reasoning=reasoning, cost=cost)
-
-    assert form_of("auto", model) == form
-    assert form_of("full", model) == "full"
+def test_it_is_known_what_asks_for_a_change(task: str, expected: bool) -> None:
+    assert asks_for_change(task) == expected

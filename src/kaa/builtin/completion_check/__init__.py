@@ -22,6 +22,7 @@ _LOOKING = frozenset(
     | {"request_permission", "call_tools"}  # the calls within a program are seen by themselves
 )
 _READ_ONLY = ("plan", "read-only")
+_CODE = "```"
 
 
 class UnverifiedWork(msgspec.Struct):
@@ -98,11 +99,17 @@ async def _note(call: ToolCall, result: ToolResult, context: ConversationContext
     note(call, result, context)
 
 
-async def _check(_reply: AssistantMessage, context: ConversationContext) -> Continue | GiveUp | None:
+async def _check(reply: AssistantMessage, context: ConversationContext) -> Continue | GiveUp | None:
     proof = context.state(Proof, Proof)
     work = proof.work.get("")
-    if work is None or not work.changed or proof.skipped or context.approval_mode in _READ_ONLY:
+    if proof.skipped or context.approval_mode in _READ_ONLY:
         return None
+    if work is None or not work.changed:
+        if proof.reminded or _CODE not in reply.text:
+            return None
+        from kaa.builtin.completion_check.written_code import remind  # lazy: few replies have code and nothing else
+
+        return remind(reply.text, proof, context)
     from kaa.builtin.completion_check.ending import check  # lazy: only where something was changed
 
     return await check(proof, work, context)

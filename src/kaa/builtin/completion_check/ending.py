@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Final, Literal
+from typing import Final
 
 from kaa.builtin.acceptance import RanCheck, run_check
 from kaa.builtin.amounts import listed
@@ -16,8 +16,7 @@ from kaa.builtin.completion_check.proof import UNTESTED, inside
 from kaa.builtin.project_facts import facts_of
 from kaa.builtin.python_tests import PYTHON_TEST, python_test
 from kaa.core.hooks import Continue, GiveUp
-from kaa.core.messages import Json
-from kaa.core.provider import Model
+from kaa.core.messages import Json, UserMessage
 from kaa.ext.api import CommandContext, ConversationContext
 from kaa.ext.errors import CommandError
 from kaa.workspace.protocol import Workspace
@@ -27,12 +26,20 @@ _MOST_NAMED = 5
 _STATUS = "verify"
 _KIND = "verification"
 _NO_CHANCE = ("notPermitted", "notRun")  # the model can do nothing about it
-# A model of this price, in US dollars for a million tokens of its replies, tests its work by itself.
-_STRONG_PRICE: Final = 10.0
+_TASK_CHARACTERS: Final = 800
+# What can be run, or built, where no command that does it is found.
+_PROGRAM: Final = re.compile(
+    r"(?i).*\.(?:py|sh|bash|zsh|[cm]?[jt]sx?|rb|pl|php|go|rs|c|h|cc|cpp|hpp|cs|java|kt|scala|swift|lua|r|jl|sql|hs|exs?|ml)"
+    r"|(?:.*/)?(?:makefile|dockerfile|justfile)"
+)
 
 _REMINDER = """\
-You changed {files} and have executed nothing since. Run what shows whether the change works, such as {commands}, and \
-correct what fails. If that is impossible or useless here, say so in one sentence.\
+You changed {files} and have executed nothing since. The task was:
+
+{task}
+
+Compare the result with each point of it, run what shows whether it works{commands}, and correct what fails. If that \
+is impossible or useless here, say so in one sentence.\
 """
 _FAILED = """\
 kaa ran the commands that verify the work:
@@ -45,27 +52,40 @@ Correct the cause, and do not change what they check in order to have them succe
 
 async def check(proof: Proof, work: UnverifiedWork, context: ConversationContext) -> Continue | GiveUp | None:
     """Let a run end if its work is verified, or nothing more can be done about that."""
-    form = form_of(context.features.completion_check, context.models.current.model)
+    form = context.features.completion_check
     if form == "off":
         return None
     if commands := context.verify_commands:
         return await _verify(commands, proof, work, context)
-    if form == "full" and work.unproven and not proof.reminded:
-        files = await _unproven_files(work, context)
-        proof.reminded = bool(files)
-        if files and (found := await runnable(context.workspace, files)):
-            context.show.notice("The model executed nothing after its last change: kaa reminds it once.")
-            return Continue(_REMINDER.format(files=_named(files), commands=" or ".join(f"`{one}`" for one in found)))
+    if form == "full" and work.unproven and not proof.reminded and (reminder := await _remind(proof, work, context)):
+        return reminder
     _keep("nothingToVerify", (), work, context)
     return None
 
 
-def form_of(chosen: Literal["auto", "full", "light", "off"], model: Model) -> Literal["full", "light", "off"]:
-    """The form of the check for a model: light for strong ones, which lose by being told what they would do anyway."""
-    if chosen != "auto":
-        return chosen
-    is_strong = model.reasoning and model.cost is not None and model.cost.output >= _STRONG_PRICE
-    return "light" if is_strong else "full"
+async def _remind(proof: Proof, work: UnverifiedWork, context: ConversationContext) -> Continue | None:
+    """Tell the model, once, that it executed nothing, if it changed what can be executed."""
+    files = await _unproven_files(work, context)
+    proof.reminded = bool(files)
+    if not files:
+        return None
+    found = await runnable(context.workspace, files)
+    if not found and not any(map(_PROGRAM.fullmatch, files)):
+        return None
+    context.show.notice("The model executed nothing after its last change: kaa reminds it once.")
+    commands = f", such as {' or '.join(f'`{one}`' for one in found)}" if found else ""
+    return Continue(_REMINDER.format(files=_named(files), commands=commands, task=task_of(context)))
+
+
+def task_of(context: ConversationContext) -> str:
+    """The beginning of the last message of the person, for a model whose own words are in between."""
+    said = (
+        one.text
+        for one in reversed(context.session.messages)
+        if isinstance(one, UserMessage) and one.origin == "person"
+    )
+    text = next(said, "").strip()
+    return f"{text[:_TASK_CHARACTERS]} …" if len(text) > _TASK_CHARACTERS else text
 
 
 def verify_command(arguments: str, context: CommandContext) -> str:
