@@ -22,7 +22,6 @@ _LOOKING = frozenset(
     | {"request_permission", "call_tools"}  # the calls within a program are seen by themselves
 )
 _READ_ONLY = ("plan", "read-only")
-_CODE = "```"
 
 
 class UnverifiedWork(msgspec.Struct):
@@ -102,17 +101,15 @@ async def _note(call: ToolCall, result: ToolResult, context: ConversationContext
 async def _check(reply: AssistantMessage, context: ConversationContext) -> Continue | GiveUp | None:
     proof = context.state(Proof, Proof)
     work = proof.work.get("")
-    if proof.skipped or context.approval_mode in _READ_ONLY:
+    if (
+        (not (work and work.changed) and "```" not in reply.text)
+        or proof.skipped
+        or context.approval_mode in _READ_ONLY
+    ):
         return None
-    if work is None or not work.changed:
-        if proof.reminded or _CODE not in reply.text:
-            return None
-        from kaa.builtin.completion_check.written_code import remind  # lazy: few replies have code and nothing else
+    from kaa.builtin.completion_check.ending import check  # lazy: only where something was changed, or may be missing
 
-        return remind(reply.text, proof, context)
-    from kaa.builtin.completion_check.ending import check  # lazy: only where something was changed
-
-    return await check(proof, work, context)
+    return await check(reply, proof, work, context)
 
 
 async def _verify(arguments: str, context: CommandContext) -> Reply:

@@ -16,7 +16,7 @@ from kaa.builtin.completion_check.proof import UNTESTED, inside
 from kaa.builtin.project_facts import facts_of
 from kaa.builtin.python_tests import PYTHON_TEST, python_test
 from kaa.core.hooks import Continue, GiveUp
-from kaa.core.messages import Json, UserMessage
+from kaa.core.messages import AssistantMessage, Json, UserMessage
 from kaa.ext.api import CommandContext, ConversationContext
 from kaa.ext.errors import CommandError
 from kaa.workspace.protocol import Workspace
@@ -50,8 +50,14 @@ Correct the cause, and do not change what they check in order to have them succe
 """
 
 
-async def check(proof: Proof, work: UnverifiedWork, context: ConversationContext) -> Continue | GiveUp | None:
+async def check(
+    reply: AssistantMessage, proof: Proof, work: UnverifiedWork | None, context: ConversationContext
+) -> Continue | GiveUp | None:
     """Let a run end if its work is verified, or nothing more can be done about that."""
+    if work is None or not work.changed:
+        from kaa.builtin.completion_check.written_code import remind  # lazy: few replies have code and nothing else
+
+        return remind(reply.text, proof, context)
     form = context.features.completion_check
     if form == "off":
         return None
