@@ -13,6 +13,7 @@ from kaa.shell.home import Home
 from kaa.shell.live_sessions import live_sessions
 from tests.end_to_end.detached import WAIT, Detached, started, wait_until
 from tests.end_to_end.seat import Seat, enter, is_idle, pausing
+from tests.end_to_end.test_terminal_drafts import content_of
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 from tests.support.program import Program
@@ -277,7 +278,7 @@ def test_what_is_typed_where_a_terminal_is_attached_survives_its_end(
         server.wait_for_requests(1)
         with attached(seat, one.short) as program:
             program.type("and of pears")
-            program.wait_for(lambda _: any("pears" in path.read_text() for path in seat.home.glob("starting/*.json")))
+            program.wait_for(lambda _: "and of pears" in content_of(seat.home.glob("starting/*.json")))
             os.kill(program.pid, how)
             program.wait_for_end()
         with attached(seat, one.short) as program:

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import signal
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,11 +20,20 @@ def drafts(seat: Seat) -> list[Path]:
 
 
 def is_kept(seat: Seat, text: str) -> bool:
-    return any(text in path.read_text("utf-8") for path in drafts(seat))
+    return text in content_of(drafts(seat))
+
+
+def content_of(paths: Iterable[Path]) -> str:
+    """What stands in files that kaa may remove at any moment."""
+    content = ""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            content += path.read_text("utf-8")
+    return content
 
 
 def is_in_home(seat: Seat, *texts: str) -> bool:
-    kept = "".join(path.read_text("utf-8") for path in seat.home.glob("starting/*.json"))
+    kept = content_of(seat.home.glob("starting/*.json"))
     return all(text in kept for text in texts)
 
 
