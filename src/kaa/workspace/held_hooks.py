@@ -128,7 +128,7 @@ def _answers(git: str, environment: Mapping[str, str], top: str) -> list[str]:
 def _hold(hooks: _Hooks, place: str) -> None:
     """Make hooks that run those of a repository as long as these stay as they are, and their configuration."""
     os.mkdir(place)
-    check = (sys.executable, "-I", "-S", __file__, hooks.folder, _digest(hooks.folder))
+    check = (sys.executable, "-I", "-S", __file__, hooks.folder, _digest(hooks.folder), f"{place}.told")
     text = _HOOK.format(check=shlex.join(check), hooks=shlex.quote(hooks.directory))
     for name in os.listdir(hooks.directory) if os.path.isdir(hooks.directory) else ():
         if os.access(os.path.join(hooks.directory, name), os.X_OK):
@@ -167,10 +167,12 @@ def _content(path: str) -> str:
         return str(error.errno)
 
 
-def _check(folder: str, digest: str) -> int:
+def _check(folder: str, digest: str, told: str) -> int:
     if _digest(folder) == digest:
         return 0
-    sys.stderr.write(f"kaa: {folder} has changed since this command began, so git runs no hook of it\n")
+    with contextlib.suppress(FileExistsError):  # one command may run many hooks
+        os.close(os.open(told, os.O_CREAT | os.O_EXCL))
+        sys.stderr.write(f"kaa: {folder} has changed since this command began, so git runs no hook of it\n")
     return 1
 
 
