@@ -130,13 +130,18 @@ def test_the_model_gets_no_secret_of_a_plugin(kaa: Kaa, server: ModelServer) -> 
 def test_an_extension_for_gemini_has_instructions_and_commands(kaa: Kaa, server: ModelServer) -> None:
     manifest = {"name": "tools", "version": "1.0.0"}
     command = 'prompt = "Count {{args}}."\n'
-    files = {"gemini-extension.json": json.dumps(manifest), "GEMINI.md": "Use tabs.", "commands/a/count.toml": command}
+    text = "Use tabs. @more.md @~/private.md"
+    files = {"gemini-extension.json": json.dumps(manifest), "GEMINI.md": text, "commands/a/count.toml": command}
+    files["more.md"] = "And commas."
+    (kaa.home.parent / "private.md").write_text("PRIVATE")
     installed(kaa, files)
     server.begin([say("Done.")])
 
     assert kaa.run("-p", "/tools:a:count 3").code == 0
 
     assert b"Use tabs." in server.requests[-1].body
+    assert b"And commas." in server.requests[-1].body
+    assert b"PRIVATE" not in server.requests[-1].body
     assert [text for role, text in conversation(server.requests[-1]) if role == "user"] == ["Count 3."]
 
 

@@ -238,20 +238,24 @@ async def _of_user(home: Home, agents: Sequence[ForeignAgent], texts: Texts) -> 
     found = [(path, _own(path, texts)) for path in map(expanded, foreign)]
     own = ((home.path / name, _own(home.path / name, texts)) for name in CONTEXT_NAMES)
     found += [(path, text) for path, text in own if text is not None and text.strip()][:1]
+    files = [(path, await _with_imports(path, text, texts)) for path, text in found if text is not None]
     if (plugins := enabled_plugins(home, texts.notices.append)) is not None:
-        found += [(path, texts.read(str(path), data, MAX_INSTRUCTION_BYTES)) for path, data in plugins.instructions()]
-    return [ContextFile(str(path), await _with_imports(path, text, texts)) for path, text in found if text is not None]
+        for path, data in plugins.instructions():
+            text = texts.read(str(path), data, MAX_INSTRUCTION_BYTES)
+            files.append((path, await _with_imports(path, text, texts, is_own=False)))
+    return [ContextFile(str(path), text) for path, text in files]
 
 
-async def _with_imports(path: Path, text: str, texts: Texts) -> str:
-    """A text of the user's with what it imports from its folder."""
+async def _with_imports(path: Path, text: str, texts: Texts, *, is_own: bool = True) -> str:
+    """A text of the user's, or of a plugin, with what it imports from its folder."""
     if "@" not in text:
         return text
-    from kaa.shell.trust.imports import UserFiles, with_imports  # lazy: few texts import others
+    from kaa.shell.trust.imports import PluginTexts, UserFiles, with_imports  # lazy: few texts import others
 
     data = text.encode(errors="replace")
     most = len(data) + _MAX_OWN_IMPORTS_BYTES
-    more = await with_imports(UserFiles(), str(path), data, str(path.parent), most)
+    tree = UserFiles() if is_own else PluginTexts()
+    more = await with_imports(tree, str(path), data, str(path.parent), most)
     texts.notices += more.notices
     return _decode(more.data)
 

@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from kaa.components.plugins.manifest import Plugin
+from kaa.components.plugins.reading import plugin_in
 from kaa.components.plugins.variables import PluginFolders
 from kaa.shell.plugins.own_programs import starts_own_programs
+from kaa.shell.plugins.use import language_servers_of
+from tests.support.plugin_files import Files
 
 _FOLDERS = PluginFolders("/kaa/plugins/tools", "/kaa/plugin-data/tools", "/work/project")
 
@@ -102,3 +106,18 @@ def test_a_program_with_arguments_is_judged_likewise() -> None:
     assert starts_own_programs("node", ["/kaa/plugins/tools/x.js", "a b"], _FOLDERS)
     assert not starts_own_programs("node", ["x.js", "/kaa/plugins/tools/x.js"], _FOLDERS)
     assert not starts_own_programs("/work/project/x", [], _FOLDERS)
+
+
+def test_language_servers_get_no_secrets() -> None:
+    option = {"type": "string", "title": "A", "description": "A"}
+    manifest = {"name": "tools", "userConfig": {"key": {**option, "sensitive": True}, "team": option}}
+    server = {"command": "pyls", "args": ["${user_config.team}"], "extensionToLanguage": {".py": "python"}}
+    files: dict[str, object] = {".claude-plugin/plugin.json": manifest, ".lsp.json": {"py": server}}
+    plugin = plugin_in(Files(files), "tools")
+    assert isinstance(plugin, Plugin)
+
+    [found] = language_servers_of(plugin, _FOLDERS, {"key": "hush", "team": "blue"})
+
+    assert found.command == ("pyls", "blue")
+    assert "blue" in found.environment.values()
+    assert "hush" not in str(found)

@@ -90,8 +90,9 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
             yield "    programs of the project that the plugin's own scripts start see its secret options, too"
     for name, line in _servers(plugin):
         yield f"  MCP server {name}: {line}"
+    without = " (without the secret options)" if any(option.secret for option in plugin.options) else ""
     for server in plugin.lsp_servers:
-        yield f"  language server {server.name}: {' '.join(server.command)}"
+        yield f"  language server {server.name}: {' '.join(server.command)}{without}"
     if plugin.dependencies:
         yield f"  needs other plugins: {listed([*map(str, plugin.dependencies)], _MAX_NAMES)}"
     for option in plugin.options:

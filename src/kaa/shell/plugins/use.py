@@ -215,9 +215,13 @@ def servers_of(plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json
 def language_servers_of(
     plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json] = {}
 ) -> list[LanguageServer]:
-    """The language servers of a plugin. Arguments as in `plugin_hooks`."""
-    named = values_for(plugin.dialect, folders, plugin.options, values)
-    environment = environment_for(plugin.dialect, folders, plugin.options, values)
+    """The language servers of a plugin, without its secrets: they load code of the project, which commands write.
+
+    Arguments as in `plugin_hooks`.
+    """
+    options = [option for option in plugin.options if not option.secret]
+    named = values_for(plugin.dialect, folders, options, values)
+    environment = environment_for(plugin.dialect, folders, options, values)
     servers: list[LanguageServer] = []
     for one in plugin.lsp_servers:
         fields = expanded(

@@ -36,11 +36,15 @@ class HomeFiles(Protocol):
     async def read_named(self, path: str, max_bytes: int) -> NamedFile: ...
 
 
-class UserFiles(UserTree):
-    """The user's own files: links among them lead wherever the user wants."""
+class PluginTexts(UserTree):
+    """The files of a plugin, which import nothing else."""
 
     async def stat(self, path: str) -> None:
         """See `Workspace`: nothing is known of a file, so that it is where its path says."""
+
+
+class UserFiles(PluginTexts):
+    """The user's own files: links among them lead wherever the user wants, and they import documents of the home."""
 
     async def read_named(self, path: str, max_bytes: int) -> NamedFile:
         """See `NamedFiles`. Follows no link: a command could have put one there that leads to a secret."""
@@ -175,7 +179,7 @@ class _Expansion:
 
     async def _read_home(self, path: str) -> dict[str, bytes]:
         """A document of the user's home by its path, if it can be imported."""
-        reason, text = "kaa cannot read your home from here", b""
+        reason, text = "nothing of your home can be imported here", b""
         if isinstance(self._tree, HomeFiles):
             try:
                 named = await self._tree.read_named(path, self._max_bytes)
