@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.shell.mcp.own_home import variables_of_home, with_users_home
+from kaa.shell.mcp.own_folder import variables_of_home, with_users_home
 
 
 def test_a_server_of_a_runner_keeps_files_in_its_own_folder_and_finds_the_toolchains(tmp_path: Path) -> None:

@@ -1,24 +1,26 @@
 """Finds what scripts and settings outside of projects name in folders that commands can write, also in pieces.
 
 Few texts say plainly which files a program loads: `ROOT=$HOME/dev/app; node "$ROOT/x.js"`, `home() / "dev" / "app"`. So
-each word of a text counts that is the name of such a folder, or begins a path below one, whatever stands between.
+each word of a text counts that is the name of such a folder, or begins a path below one, whatever stands between. Where
+names with blanks, brackets and the like end, only a look into the folders tells.
 """
 
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from glob import escape, has_magic, iglob
 from itertools import islice, takewhile
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from kaa.host.paths import is_below, trail
 from kaa.host.regular_files import text_of
 from kaa.shell.mcp.code_files import entries, has_code, has_name_of_program, is_program
 from kaa.shell.mcp.named_code import MANIFESTS, is_data
-from kaa.shell.mcp.outside_texts import MAX_DEEP, OutsideText, walked, without_data
+from kaa.shell.mcp.outside_texts import MAX_DEEP, PART, OutsideText, walked, without_data
 from kaa.shell.mcp.place import ServerPlace
-from kaa.shell.mcp.unusual_names import Names
 
 _URL = re.compile(r"\b(?![a-z+.-]*\bfile:)[a-z][a-z+.-]*://[^\s'\"]+")
 # What stands before a name that is no part of a path and no literal, in a shell or in settings: `cd app`, `root: app`.
@@ -41,6 +43,8 @@ _MAX_BEFORE = 60  # characters
 _MAX_MANIFEST_BYTES = 64 * 1024
 _MAX_SEARCHED = 300  # folders that no text names
 _MAX_PARTS = 60_000  # of all texts
+_MAX_FOLDERS = 500
+_MAX_NAMES = 200
 
 
 class _Part(NamedTuple):
@@ -312,3 +316,64 @@ class _Naming:
 
     def _parts_of(self, path: str) -> list[str]:
         return [name for name, _, _ in self._names.parts(path)]
+
+
+class Names:
+    """Reads the names in texts.
+
+    Args:
+        folders: in which unusual names may lie, at any depth as far as the texts name the folders in them.
+    """
+
+    def __init__(self, texts: Sequence[str], folders: Iterable[str]) -> None:
+        unusual = sorted(_unusual(texts, folders), key=len, reverse=True)
+        self._spelled = [(one, re.compile(_spelling(one))) for one in unusual]
+        either = "|".join(spelling.pattern for _, spelling in self._spelled)
+        self._part = re.compile(rf"(?<!\w)(?:{either})(?!\w)|{PART.pattern}" if either else PART.pattern)
+        one = rf"(?:(?<=/)(?:{either})(?!\w)|[\w./@+-])" if either else r"[\w./@+-]"
+        self.absolute = re.compile(rf"(?<![\w.}}$)/])(?:~|\$HOME|\$\{{HOME\}})?/{one}+")
+        """Matches absolute paths as texts have them."""
+
+    def parts(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """The names in a text, with where they begin and end."""
+        return ((self.plain(found[0]), *found.span()) for found in self._part.finditer(text))
+
+    def plain(self, written: str) -> str:
+        """A name, or a path, without the escapes of a text."""
+        if not self._spelled or PART.fullmatch(written):
+            return written
+        for name, spelling in self._spelled:
+            written = name.join(spelling.split(written))
+        return written
+
+
+def _unusual(texts: Sequence[str], folders: Iterable[str]) -> Iterator[str]:
+    """The unusual names that stand in texts."""
+    said = {name for text in texts for one in (text, unquote(text)) for name in PART.findall(one)}
+    pending, seen, found = deque(folders), 0, set[str]()
+    while pending and seen < _MAX_FOLDERS and len(found) < _MAX_NAMES:
+        seen += 1
+        for entry in entries(pending.popleft()):
+            is_usual = PART.fullmatch(entry.name) is not None
+            if is_usual and entry.name not in said:
+                continue
+            if not is_usual:
+                if not said.issuperset(PART.findall(entry.name)):
+                    continue
+                spelling = re.compile(_spelling(entry.name))
+                if not any(map(spelling.search, texts)):
+                    continue
+                found.add(entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(entry.path)
+    return iter(found)
+
+
+def _spelling(name: str) -> str:
+    """An expression for a name as shells, URLs and literals spell it."""
+    return "".join(one if one.isalnum() else _character(one) for one in name)
+
+
+def _character(one: str) -> str:
+    encoded = "".join(f"%{byte:02X}" for byte in one.encode(errors="surrogateescape"))
+    return rf"(?:\\?{re.escape(one)}|{encoded}|{encoded.lower()})"

@@ -27,8 +27,14 @@ from kaa.shell.mcp.installed import INSTALLED
 from kaa.shell.mcp.named_code import named_places
 from kaa.shell.mcp.outside_folders import OutsideFolders
 from kaa.shell.mcp.outside_programs import file_named_outside
-from kaa.shell.mcp.own_folder import line_elsewhere, meant_names, must_leave, way_back
-from kaa.shell.mcp.own_home import variables_of_home, with_users_home
+from kaa.shell.mcp.own_folder import (
+    line_elsewhere,
+    meant_names,
+    must_leave,
+    variables_of_home,
+    way_back,
+    with_users_home,
+)
 from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.readable import certificates, readable_places
 from kaa.shell.mcp.rights import hindrance_of, permissions_of, silence_of
