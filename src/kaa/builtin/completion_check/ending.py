@@ -27,19 +27,14 @@ _STATUS = "verify"
 _KIND = "verification"
 _NO_CHANCE = ("notPermitted", "notRun")  # the model can do nothing about it
 _TASK_CHARACTERS: Final = 800
-# What can be run, or built, where no command that does it is found.
-_PROGRAM: Final = re.compile(
-    r"(?i).*\.(?:py|sh|bash|zsh|[cm]?[jt]sx?|rb|pl|php|go|rs|c|h|cc|cpp|hpp|cs|java|kt|scala|swift|lua|r|jl|sql|hs|exs?|ml)"
-    r"|(?:.*/)?(?:makefile|dockerfile|justfile)"
-)
 
 _REMINDER = """\
 You changed {files} and have executed nothing since. The task was:
 
 {task}
 
-Compare the result with each point of it, run what shows whether it works{commands}, and correct what fails. If that \
-is impossible or useless here, say so in one sentence.\
+Compare the result with each point of it, run what shows whether it works, such as {commands}, and correct what fails. \
+If that is impossible or useless here, say so in one sentence.\
 """
 _FAILED = """\
 kaa ran the commands that verify the work:
@@ -76,10 +71,10 @@ async def _remind(proof: Proof, work: UnverifiedWork, context: ConversationConte
     if not files:
         return None
     found = await runnable(context.workspace, files)
-    if not found and not any(map(_PROGRAM.fullmatch, files)):
+    if not found:
         return None
     context.show.notice("The model executed nothing after its last change: kaa reminds it once.")
-    commands = f", such as {' or '.join(f'`{one}`' for one in found)}" if found else ""
+    commands = " or ".join(f"`{one}`" for one in found)
     return Continue(_REMINDER.format(files=_named(files), commands=commands, task=task_of(context)))
 
 
