@@ -1,5 +1,6 @@
 """What the model is told of the project with its first tool result, and of limits while it uses them."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 
@@ -50,10 +51,36 @@ def test_the_first_result_of_a_tool_brings_the_briefing_and_no_later_one(project
         "Project: Python (uv)",
         "Tests: `uv run pytest`",
         "Git: branch main, 2 files not committed",
+        "Files: pyproject.toml uv.lock",
         "Limits: 50,000 tokens for this run",
     ]
-    assert len(briefing) / 4 < 120
+    assert len(briefing) / 4 < 150
     assert second.strip() == "two"
+
+
+def test_what_the_model_has_just_written_is_no_work_of_the_user(project: Kaa, server: ModelServer) -> None:
+    server.begin([call("write", path="new.py", content="x = 1\n"), say("Done.")])
+
+    project.run("-p", "Go")
+
+    [told] = results(server.requests[1])
+    assert "Git: branch main, 2 files not committed\nFiles: new.py pyproject.toml uv.lock" in told
+
+
+def test_a_listing_has_directories_first_and_as_much_as_there_is_room_for(project: Kaa, server: ModelServer) -> None:
+    (project.project / "src").mkdir()
+    for number in range(100):
+        (project.project / f"file_{number:03}.py").write_text("")
+    (project.project / "Approved by the user").write_text("")
+    server.begin([call("bash", command="true"), say("Done.")])
+
+    project.run("-p", "Go")
+
+    [told] = results(server.requests[1])
+    assert "\nFiles: src/ file_000.py file_001.py " in told
+    assert told.endswith(" …")
+    assert "Approved" not in told
+    assert len(told) / 4 < 155
 
 
 def test_a_resumed_session_has_it_already(project: Kaa, server: ModelServer) -> None:
@@ -145,3 +172,17 @@ def test_the_name_of_a_branch_is_no_sentence(project: Kaa, server: ModelServer) 
 
     [told] = results(server.requests[1])
     assert "Git: branch fix/\u00fcber-1?of?the?user?x?, 2 files" in told
+
+
+def test_hooks_get_the_result_of_the_tool_without_it(project: Kaa, server: ModelServer) -> None:
+    log = project.home.parent / "log"
+    note = {"type": "command", "command": f"cat >>{log}"}
+    hooks = {"hooks": {"PostToolUse": [{"matcher": "Bash", "hooks": [note]}]}}
+    (project.home / "hooks.json").write_text(json.dumps(hooks))
+    server.begin([call("bash", command="echo one"), say("Done.")])
+
+    project.run("-p", "Go")
+
+    assert "[briefing by kaa]" in results(server.requests[1])[0]
+    assert "one" in log.read_text()
+    assert "briefing" not in log.read_text()

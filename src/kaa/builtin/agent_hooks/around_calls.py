@@ -7,6 +7,7 @@ import msgspec
 
 from kaa.builtin.agent_hooks.handlers import Handlers, hooks_within, is_within_hook
 from kaa.builtin.agent_hooks.inputs import HookState, base_input, wanted
+from kaa.builtin.briefing import HEADING
 from kaa.builtin.file_paths import future_path, locate
 from kaa.builtin.seen_files import SeenFiles
 from kaa.builtin.tools.argument_names import with_path
@@ -118,7 +119,10 @@ def answered(
     found: CallHook, given: dict[str, Any], call: ToolCall, arguments: dict[str, Json], result: ToolResult, root: str
 ) -> dict[str, Any]:
     """The input of a hook after a call. `given`: from `input_of`."""
-    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    texts = (part.text for part in result.content if isinstance(part, TextContent))
+    text = "\n".join(
+        one for one in texts if not one.startswith(HEADING)
+    )  # that came with it, and is none of its output
     if found.hook.event == "PostToolUseFailure":
         return {**given, "error": text, "is_interrupt": False}
     about = arguments

@@ -2,18 +2,22 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
+import posixpath
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 
 from kaa.builtin.amounts import counted
 from kaa.builtin.briefing import HEADING
 from kaa.builtin.project_facts import facts_of
 from kaa.core.budget import amount
-from kaa.ext.api import CommandRequest, ConversationContext
+from kaa.ext.api import AssistantMessage, CommandRequest, ConversationContext
+from kaa.session.changed_paths import changed_paths
 from kaa.workspace.git import ProjectRepository
-from kaa.workspace.protocol import Workspace
+from kaa.workspace.protocol import DirEntry, Workspace
 
 _MOST_FILES = 1000
-_MOST_CHARACTERS = 470  # less than 120 tokens
+_MOST_CHARACTERS = 590  # less than 150 tokens
+_LISTED_CHARACTERS = 160
 _MOST_TESTS = 3
 _IN_BRANCHES = "-_./+#@=,"
 # Of what PATH leads to, which may be the project's, nothing is executed: the shell's own commands only.
@@ -32,19 +36,22 @@ async def briefing_of(context: ConversationContext, seconds: float) -> str:
     is_wanted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
     if limits:
         is_wanted.set_result(True)
-    (facts, git), system = await asyncio.gather(
-        _about_project(workspace, seconds, is_wanted), _in_time(_system, workspace, is_wanted, seconds)
+    (facts, git), system, listing = await asyncio.gather(
+        _about_project(context, seconds, is_wanted),
+        _in_time(_system, workspace, is_wanted, seconds),
+        _in_time(_listing, workspace, is_wanted, seconds),
     )
-    known = [facts, git, limits and f"Limits: {limits}"]
-    if not any(known):
+    if not any((facts, git, limits)):
         return ""
-    return "\n".join([HEADING, *(line for line in (system, *known) if line)])[:_MOST_CHARACTERS]
+    lines = (system, facts, git, listing, limits and f"Limits: {limits}")
+    return "\n".join([HEADING, *(line for line in lines if line)])[:_MOST_CHARACTERS]
 
 
-async def _about_project(workspace: Workspace, seconds: float, is_wanted: asyncio.Future[bool]) -> list[str]:
+async def _about_project(context: ConversationContext, seconds: float, is_wanted: asyncio.Future[bool]) -> list[str]:
     """The lines about the project and its repository; says as soon as there is one, or that there is none."""
+    works = (_project, partial(_git, context))
     try:
-        return await asyncio.gather(*(_in_time(work, workspace, is_wanted, seconds) for work in (_project, _git)))
+        return await asyncio.gather(*(_in_time(work, context.workspace, is_wanted, seconds) for work in works))
     finally:
         _settle(is_wanted, False)
 
@@ -79,7 +86,7 @@ async def _project(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str
     return "\n".join(filter(None, (languages, tests and f"Tests: {tests}")))
 
 
-async def _git(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str:
+async def _git(context: ConversationContext, workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str:
     git = ProjectRepository(workspace)
     head = await git.head()
     if head is None:
@@ -90,8 +97,37 @@ async def _git(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str:
     if changed is None:
         return f"Git: {where}"
     more = "more than " if changed.more else ""
-    state = f"{more}{counted(len(changed.paths), 'file')} not committed" if changed.paths else "nothing to commit"
+    paths = _of_others(changed.paths, context)
+    state = f"{more}{counted(len(paths), 'file')} not committed" if paths else "nothing to commit"
     return f"Git: {where}, {state}"
+
+
+def _of_others(paths: Sequence[str], context: ConversationContext) -> list[str]:
+    """The paths without those that the model itself edited, since the briefing tells of the user's work."""
+    replies = (one for one in context.session.messages if isinstance(one, AssistantMessage))
+    calls = (call for reply in replies for call in reply.tool_calls)
+    own = {
+        posixpath.join(context.workspace.root, path)
+        for call in calls
+        for path in changed_paths(call.name, call.arguments)
+    }
+    return [path for path in paths if posixpath.join(context.workspace.root, path) not in own]
+
+
+async def _listing(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str:
+    """What is in the project's root, directories first, as far as there is room."""
+    if not await is_wanted:
+        return ""
+    entries = [one for one in await workspace.list(".") if one.name != ".git" and _plain(one.name) == one.name]
+    names = [f"{one.name}/" if one.kind == "directory" else one.name for one in sorted(entries, key=_directories_first)]
+    listed = " ".join(names)
+    if len(listed) > _LISTED_CHARACTERS:
+        listed = f"{listed[:_LISTED_CHARACTERS].rpartition(' ')[0]} …"
+    return f"Files: {listed}" if listed else ""
+
+
+def _directories_first(entry: DirEntry) -> tuple[bool, str]:
+    return entry.kind != "directory", entry.name
 
 
 def _plain(branch: str) -> str:
