@@ -52,7 +52,7 @@ def is_protected_name(name: str, depth: int) -> bool:
     return (
         folded in _EVERYWHERE
         or folded.endswith(PROTECTED_ENDINGS)
-        or _is_protected_beginning(folded)
+        or (folded.startswith(_FIRST_LETTERS) and _is_protected_beginning(folded))
         or (not depth and folded in _WHOLE_AT_TOP)
     )
 

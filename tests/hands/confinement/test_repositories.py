@@ -1,5 +1,6 @@
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,30 @@ def test_repositories_are_found_to_a_depth(place: Path) -> None:
 
     assert REPOSITORY_DEPTH == 3
     assert found == paths[:3]
+
+
+def test_a_worktree_is_found_in_a_directory_without_directories(place: Path) -> None:
+    for name in ("a", "b"):
+        (place / name).mkdir()
+        (place / name / ".git").write_text("gitdir: /nowhere\n")
+
+    assert {found.entry for found in repositories.find(str(place))} == {f"{place}/a/.git", f"{place}/b/.git"}
+
+
+def test_directories_without_directories_are_not_listed(place: Path) -> None:
+    for number in range(20):
+        (place / "outer" / f"inner {number}").mkdir(parents=True)
+    if (place / "outer").stat().st_nlink != 22:
+        pytest.skip("this file system does not count the directories in a directory")
+    listing = (
+        "import sys; from kaa.hands.confinement.repositories import find; listed = []\n"
+        "sys.addaudithook(lambda event, given: listed.append(given[0]) if event == 'os.scandir' else None)\n"
+        "list(find(sys.argv[1])); print(*listed)"
+    )
+
+    run = subprocess.run([sys.executable, "-c", listing, str(place)], capture_output=True, text=True, check=True)
+
+    assert run.stdout.split() == [str(place), f"{place}/outer"]
 
 
 def test_a_directory_named_head_hides_no_submodule(place: Path) -> None:

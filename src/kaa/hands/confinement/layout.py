@@ -324,7 +324,7 @@ def _protected_by_kind(projects: Iterable[str]) -> Iterator[str]:
     """What is protected for the end of its name, or since it may execute: the guard judges only what comes later."""
     for project in projects:
         yield from filter(os.path.exists, (os.path.join(project, path) for path in JUDGED_PATHS))
-        named = (path for path in _entries(project) if is_protected_name(os.path.basename(path), 0))
+        named = (path for path in _entries(project) if is_protected_name(path[len(project) + 1 :], 0))
         yield from (path for path in named if not leads_to_text(path))
 
 

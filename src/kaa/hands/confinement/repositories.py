@@ -17,7 +17,8 @@ from kaa.hands.git_config import ConfigSyntaxError, parse
 from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
 
 _PRUNED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", "site-packages"})
-_MAX_DIRECTORIES = 2000  # about 10 ms; repositories beyond are left to the guard
+_MAX_DIRECTORIES = 2000  # about 10 ms if most have no directories; repositories beyond are left to the guard
+_LINKS_OF_LEAF = 2  # of a directory without directories: the name and `.`
 _MODULE_DEPTH = 16  # names of submodules have slashes, and are as deep as their working trees
 _MAX_INNER = 20_000  # directories of submodules and worktrees that are looked at; about 0.3 s
 _MAX_HOOKS = 1_000  # in one directory; git knows 28 names
@@ -60,17 +61,17 @@ class LinkedWorktree(NamedTuple):
 
 def find(root: str) -> Iterator[Repository]:
     """The repositories at and below a directory, to REPOSITORY_DEPTH."""
-    level, looked_at = [root], 0
+    level, looked_at, counting = [root], 0, set[int]()
     for depth in range(REPOSITORY_DEPTH + 1):
         below: list[str] = []
         for directory in level:
             looked_at += 1
             if looked_at > _MAX_DIRECTORIES:
                 return
-            entry = os.path.join(directory, ".git")
+            entry = f"{directory}/.git"
             if os.path.lexists(entry):
                 yield _repository(entry)
-            if depth < REPOSITORY_DEPTH:
+            if depth < REPOSITORY_DEPTH and not _is_leaf(directory, counting):
                 below += _subdirectories(directory)
         level = below
 
@@ -248,15 +249,31 @@ def _git_directories(directory: str, depth: int) -> list[str]:
     return found
 
 
+def _is_leaf(directory: str, counting: set[int]) -> bool:
+    """Whether a directory has no directories for sure: that costs a fifth of listing it.
+
+    Args:
+        counting: file systems that count the links from directories, which Btrfs and CIFS do not; added to.
+    """
+    try:
+        status = os.lstat(directory)
+    except OSError:
+        return False
+    if status.st_nlink > _LINKS_OF_LEAF:
+        counting.add(status.st_dev)
+    return status.st_nlink == _LINKS_OF_LEAF and status.st_dev in counting
+
+
 def _subdirectories(directory: str) -> list[str]:
     try:
         with os.scandir(directory) as entries:
-            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return [
+                entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and entry.name not in _PRUNED
+            ]
     except PermissionError:
-        names = _directories_in_closed(directory)
+        return [os.path.join(directory, name) for name in _directories_in_closed(directory) if name not in _PRUNED]
     except OSError:  # not there
         return []
-    return [os.path.join(directory, name) for name in names if name not in _PRUNED]
 
 
 def _directories_in_closed(directory: str) -> list[str]:
