@@ -17,7 +17,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
         workflow: the system prompt says how to fix a bug, and to verify each point of the request before the end.
         unattended: the system prompt of a run in which nobody answers says to decide.
         completion_check: before a run ends, is what was edited executed, and does code stand only in the reply?
-            `light`: only declared commands are run.
+            `light`: only declared commands are run. `auto` is how older settings say `full`.
         briefing: the model is told early what there is in the project and on the machine, and how much is left.
         briefing_wait_ms: how long the first result of a tool waits for that; it comes with a later one otherwise.
         loop_detection: calls that lead nowhere are told to the model, then to the user, and stopped.
@@ -37,7 +37,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
 
     workflow: bool = True
     unattended: bool = True
-    completion_check: Literal["full", "light", "off"] = "full"
+    completion_check: Literal["full", "light", "off", "auto"] = "full"
     briefing: bool = True
     briefing_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=30_000)] = 0
     loop_detection: bool = True

@@ -313,6 +313,13 @@ class TestReminder:
 
         assert (played.told, played.requests) == ([], 2)
 
+    def test_auto_of_older_settings_is_the_full_form(self, played: Played) -> None:
+        settings(played.stage, features={"completionCheck": "auto"})
+
+        played.play([_EDIT, say("Done, it works."), say("Done.")])
+
+        assert (len(played.told), played.requests) == (1, 3)
+
     @pytest.mark.parametrize("form", ["light", "off"])
     def test_other_forms_have_none(self, played: Played, form: str) -> None:
         settings(played.stage, features={"completionCheck": form})

@@ -58,7 +58,7 @@ async def check(
         return None
     if commands := context.verify_commands:
         return await _verify(commands, proof, work, context)
-    if form == "full" and work.unproven and not proof.reminded and (reminder := await _remind(proof, work, context)):
+    if form != "light" and work.unproven and not proof.reminded and (reminder := await _remind(proof, work, context)):
         return reminder
     _keep("nothingToVerify", (), work, context)
     return None

@@ -41,7 +41,7 @@ def remind(reply: str, proof: Proof, context: ConversationContext) -> Continue |
         context: of the conversation.
     """
     tools = [name for name in _CHANGING if name in context.active_tools]
-    if proof.reminded or context.features.completion_check != "full" or not tools:
+    if proof.reminded or context.features.completion_check in ("light", "off") or not tools:
         return None
     if _BLOCK.search(reply) is None or not asks_for_change(task_of(context)):
         return None
