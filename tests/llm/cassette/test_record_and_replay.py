@@ -21,6 +21,7 @@ from kaa.llm.cassette import (
     ReplayTransport,
 )
 from kaa.llm.http.transport import Headers, HttpRequest, HttpResponse
+from tests.support.known_project import make_known
 
 _URL = "https://api.example.com/v1/chat/completions"
 
@@ -320,6 +321,20 @@ def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
         ReplayTransport(tmp_path / "none.jsonl", {})
     with pytest.raises(CassetteError, match="cannot be written"):
         RecordingTransport(_Server(), tmp_path / "none" / "run.jsonl", {})
+
+
+def test_no_cassette_is_written_where_a_link_of_a_command_leads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("kaa", "project", "private"):
+        (tmp_path / folder).mkdir()
+    make_known(tmp_path / "project", tmp_path / "kaa", monkeypatch)
+    (tmp_path / "project/runs").symlink_to(tmp_path / "private")
+
+    with pytest.raises(CassetteError, match=r"could have made the link .*project/runs"):
+        RecordingTransport(_Server(), tmp_path / "project/runs/run.jsonl", {})
+
+    assert not list((tmp_path / "private").iterdir())
 
 
 def test_recording_never_replaces_a_file(tmp_path: Path) -> None:

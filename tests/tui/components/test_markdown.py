@@ -121,6 +121,7 @@ def test_links_that_can_be_followed_need_no_address() -> None:
     ]
     assert shown("[a](https://x.org) [b](src/b.py)", hyperlinks=True) == ["a b (src/b.py)"]
     assert "\x1b]8;;file:///a" in painted("[a](file:///a)", hyperlinks=True)[0]
+    assert shown("[a](file:///a.html)", hyperlinks=True) == ["a (file:///a.html)"]  # a command may have written it
     assert "\x1b]8;;https://x.org/y_(z)\x1b\\" in painted("see https://x.org/y_(z).", hyperlinks=True)[0]
 
 

@@ -188,3 +188,7 @@ def test_links_of_directories_are_followed_to_what_the_list_is_about(home: Path,
 
     assert not listing.hides(str(tmp_path / "dotfiles/config/git/config"))
     assert listing.hides(str(tmp_path / "dotfiles/config/1Password/settings"))
+
+
+def test_the_usual_folder_of_kaa_is_hidden_where_another_one_is_used() -> None:
+    assert "/home/me/.kaa/agent" in conceal("/home/me", ["/home/me/work"], (), {}).hidden

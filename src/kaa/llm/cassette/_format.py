@@ -10,6 +10,8 @@ import msgspec
 from kaa.core.errors import ProviderError
 from kaa.core.messages import Json
 from kaa.core.provider import Model, ThinkingLevel
+from kaa.host.known_projects import planted_link
+from kaa.host.paths import trail
 from kaa.llm.compat import Compat
 from kaa.llm.sampling import Sampling
 from kaa.llm.tuning import Tuning
@@ -164,9 +166,12 @@ def _header(path: Path, line: bytes) -> CassetteHeader:
 
 
 def _write(path: Path, flag: int, line: CassetteHeader | Exchange) -> None:
+    *links, folder = trail(os.path.abspath(path.parent))
+    if planted := planted_link(links, folder, os.environ, added=True):
+        raise CassetteError(f"the cassette {path} is not written: a command could have made the link {planted[0]}")
     try:
         # No link: a command of the model may have put one where a cassette in the project was.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, 0o600)
+        descriptor = os.open(os.path.join(folder, path.name), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, 0o600)
         with open(descriptor, "wb") as file:
             file.write(msgspec.json.encode(line) + b"\n")
     except OSError as error:

@@ -124,11 +124,12 @@ class InlinePainter:
         return style
 
     def _address(self, shown: list[Span], url: str) -> list[Span]:
-        """The address behind a link, if the terminal cannot open it or its text pretends to be another one."""
+        """The address behind a link to a file, that no terminal can open, or whose text pretends to be another one."""
         text = "".join(text for text, _ in shown)
         if not url or text in (url, url.removeprefix("mailto:")):
             return []
-        if shown and isinstance(shown[0][1], LinkStyle) and not _BARE_LINK.match(text):
+        is_file = url.lower().startswith("file:")  # which a command may have written, and a click may execute
+        if shown and isinstance(shown[0][1], LinkStyle) and not is_file and not _BARE_LINK.match(text):
             return []
         if url.lower().startswith("data:"):
             url = url[:_CUT_URL] + self._context.glyphs.ellipsis

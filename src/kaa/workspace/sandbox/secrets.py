@@ -227,7 +227,8 @@ _IN_HOME = (
     ".sui/sui_config",
     ".supabase/access-token",
     ".wasmer/wasmer.toml",
-    # other agents
+    # agents: also kaa's usual folder, where KAA_DIR names another one
+    ".kaa/agent",
     ".pi/agent/auth.json",
     ".codex/auth.json",
     ".claude/.credentials.json",
