@@ -1,10 +1,12 @@
+import subprocess
+import sys
 from ipaddress import IPv4Address, IPv6Address
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.host.addresses import AddressKind, kind_of
+from kaa.host.addresses import AddressKind, is_own, kind_of
 from tests.support.tables import each
 
 
@@ -105,3 +107,21 @@ def test_nothing_is_public_that_python_knows_to_be_special(address: IPv4Address 
 def test_what_is_no_address_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="address"):
         kind_of(text)
+
+
+def test_addresses_of_this_machine_are_known() -> None:
+    assert is_own("127.0.0.1")
+    assert not is_own("192.0.2.1")
+    assert not is_own("nothing")
+
+
+def test_public_addresses_of_this_machine_are_forbidden() -> None:
+    found = "from kaa.host.addresses import kind_of; print(*(kind_of(one).name for one in (%r, %r, %r, %r)))"
+    code = found % ("5.9.1.2", "2a01:4f8::2", "::ffff:5.9.1.2", "5.9.1.3")
+    add = "ip link set lo up && ip addr add 5.9.1.2/32 dev lo && ip -6 addr add 2a01:4f8::2/128 dev lo"
+    words = ["unshare", "--map-root-user", "--net", "sh", "-c", f'{add} || exit 99; exec "$@"', "sh"]
+    done = subprocess.run([*words, sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode in (1, 99, 127):
+        pytest.skip(f"there is no network of its own here: {done.stderr}")
+
+    assert done.stdout.split() == ["FORBIDDEN", "FORBIDDEN", "FORBIDDEN", "PUBLIC"], done.stderr

@@ -4,6 +4,7 @@ The tables are the special-purpose registries of IANA (RFC 6890 and its successo
 large clouds. They are ours because `ipaddress.is_global` changed its mind between patch releases of Python.
 """
 
+import socket
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
@@ -74,12 +75,22 @@ def kind_of(address: str) -> AddressKind:
     return _kind_of_v4(parsed) if isinstance(parsed, IPv4Address) else _kind_of_v6(parsed)
 
 
+def is_own(address: str) -> bool:
+    """Return True if an address is one of this machine's, whose firewall lets it reach itself. Sends nothing."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.connect((address, 9))
+            return ip_address(sender.getsockname()[0]) == ip_address(address)
+    except (OSError, ValueError):  # there is no way to it
+        return False
+
+
 def _kind_of_v4(address: IPv4Address) -> AddressKind:
     if any(address in network for network in _FORBIDDEN_V4):
         return AddressKind.FORBIDDEN
     if any(address in network for network in _PRIVATE_V4):
         return AddressKind.PRIVATE
-    return AddressKind.PUBLIC
+    return AddressKind.FORBIDDEN if is_own(str(address)) else AddressKind.PUBLIC
 
 
 def _kind_of_v6(address: IPv6Address) -> AddressKind:
@@ -90,4 +101,4 @@ def _kind_of_v6(address: IPv6Address) -> AddressKind:
         return AddressKind.FORBIDDEN
     if any(address in network for network in _PRIVATE_V6):
         return AddressKind.PRIVATE
-    return AddressKind.PUBLIC if address in _PUBLIC_V6 else AddressKind.FORBIDDEN
+    return AddressKind.FORBIDDEN if address not in _PUBLIC_V6 or is_own(str(address)) else AddressKind.PUBLIC

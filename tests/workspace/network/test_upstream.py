@@ -199,3 +199,20 @@ def test_a_proxy_that_is_not_supported_is_not_gone_around() -> None:
             assert here.gate.problem is not None
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("proxy", ["127.0.0.1", "10.9.9.9"])
+def test_a_proxy_on_this_machine_leads_no_name_back_to_it(proxy: str) -> None:
+    async def scenario() -> None:
+        async with world("on", environment=_PROXY) as here:
+            server = Recorder()
+            await here.serve("proxy.corp.example", server, port=3128, address=proxy)
+            here.internet.names["me.example"] = ("93.184.216.35", "127.0.1.1")
+            here.internet.names["other.example"] = ("93.184.216.35", "10.0.0.1")
+
+            answer = await here.ask(b"GET http://me.example/ HTTP/1.1\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 403 ") is (proxy == "127.0.0.1")
+            for name in (b"other.example", b"unknown.example"):
+                assert not (await here.ask(b"GET http://%s/ HTTP/1.1\r\n\r\n" % name)).startswith(b"HTTP/1.1 403 ")
+
+    asyncio.run(scenario())

@@ -16,8 +16,10 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
+from kaa.host.addresses import AddressKind, is_own, kind_of
 from kaa.workspace.network import socks
 from kaa.workspace.network.acceptor import Acceptor
 from kaa.workspace.network.allow_list import HostVerdict, NetworkRule, NetworkState, askable
@@ -222,7 +224,7 @@ class NetworkGate:
             addresses = await self._permitted_addresses(visit, destination)
             address, sock = await connect_first(self._internet, addresses, destination.port)
         else:
-            address, sock = None, await self._connect_to_proxy(upstream)
+            address, sock = None, await self._connect_to_proxy(upstream, destination)
         stream = Stream(sock)
         try:
             if upstream is not None and tunnel:
@@ -307,10 +309,21 @@ class NetworkGate:
             raise DestinationRefusedError(destination, verdict, self._state.mode)
         return permitted
 
-    async def _connect_to_proxy(self, upstream: UpstreamProxy) -> socket.socket:
-        """Connect to the user's proxy. It is the user's: its address is not judged."""
+    async def _connect_to_proxy(self, upstream: UpstreamProxy, destination: Destination) -> socket.socket:
+        """Connect to the user's proxy. It is the user's: its address is not judged.
+
+        Raises:
+            DestinationRefusedError: it runs on this machine, to which the name of the destination leads.
+            UnreachableError: it does not answer.
+        """
         try:
-            _, sock = await connect_first(self._internet, await resolve(self._internet, upstream.host), upstream.port)
+            addresses = await resolve(self._internet, upstream.host)
+            if any(map(is_own, addresses)) and not destination.is_address:
+                with suppress(UnreachableError):  # the proxy may know names that this machine does not
+                    for one in await resolve(self._internet, destination.host):
+                        if is_own(one) or kind_of(one) is AddressKind.FORBIDDEN:
+                            self._check(destination, one)
+            _, sock = await connect_first(self._internet, addresses, upstream.port)
         except UnreachableError as error:
             raise UnreachableError(f"the proxy of the user's network does not answer: {error}") from None
         return sock

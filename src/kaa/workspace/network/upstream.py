@@ -2,7 +2,8 @@
 
 The variables as curl reads them: `https_proxy`, `http_proxy`, `all_proxy`, `no_proxy`, in lower or upper case. A proxy
 that kaa cannot speak to is not gone around: whoever set one may not want direct connections. With a proxy, names are
-resolved by it: what they resolve to cannot be checked here, only addresses and well-known names can.
+resolved by it: what they resolve to cannot be checked here, only addresses and well-known names can. Where the proxy
+runs on this machine, a name must not lead here, as far as this machine knows it.
 """
 
 import ipaddress
