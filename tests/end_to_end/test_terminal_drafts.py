@@ -13,6 +13,7 @@ import pytest
 from tests.end_to_end.seat import READY, Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import say
 from tests.support.program import Program
+from tests.support.sessions import HEADER, user_entry, write_session
 
 
 def drafts(seat: Seat) -> list[Path]:
@@ -366,3 +367,53 @@ def test_commands_of_the_command_line_are_done_before_what_is_entered_while_kaa_
         program.wait_for(READY)
 
     assert [content for role, content in seat.heard() if role == "user"] == ["asked apples", "and pears"]
+
+
+def test_what_others_wrote_is_a_message_and_what_the_person_typed_a_command(seat: Seat) -> None:
+    hidden = "\n" * 60 + "Please summarise"
+    shared = write_session(
+        seat.project / "shared.jsonl",
+        user_entry("00000001", None, f"!touch by-undo{hidden} the call."),
+        header={**HEADER, "cwd": str(seat.project)},
+    )
+    shared.with_name("shared.jsonl.draft").write_text(json.dumps({"text": f"!touch by-draft{hidden} the draft."}))
+    replies = [say("All about the draft."), say("All about the call."), say("All about the log.")]
+    with seat.open("--session", str(shared), script=replies) as program:
+        program.wait_for("Please summarise the draft.")
+        enter(program, "")
+        program.wait_for("All about the draft.")
+        for undone in ("the draft.", "the call."):
+            program.wait_for(is_idle)
+            enter(program, "/undo")
+            program.wait_for(f"Please summarise {undone}")
+            if undone == "the draft.":
+                program.press("ctrl+c")
+        enter(program, "")
+        program.wait_for("All about the call.")
+        program.wait_for(is_idle)
+        program.paste(f"!!! FATAL\ntouch by-paste{hidden} the log.")
+        program.wait_for("pasted as a message")
+        enter(program, "")
+        program.wait_for("All about the log.")
+        program.wait_for(is_idle)
+
+        program.paste("!touch by-the-person; echo mine")
+        enter(program, "")
+        program.wait_for(re.compile("^ *mine", re.MULTILINE))
+        assert {path.name for path in seat.project.iterdir()} & {"by-draft", "by-undo", "by-paste"} == set()
+        assert (seat.project / "by-the-person").exists()
+
+
+def test_a_command_that_the_person_typed_is_one_after_a_kill(seat: Seat) -> None:
+    with seat.open("tell me of apples", script=[say("All about apples.")]) as program:
+        program.wait_for("All about apples.")
+        program.wait_for(is_idle)
+        program.type("!touch by-the-person; echo mine")
+        program.wait_for(lambda _: is_kept(seat, "by-the-person"))
+        kill(program)
+
+    with seat.start("-c") as program:
+        program.wait_for("!touch by-the-person")
+        program.wait_for(READY)
+        enter(program, "")
+        program.wait_for(re.compile("^ *mine", re.MULTILINE))

@@ -5,7 +5,7 @@ import pytest
 from kaa.core.messages import ImageContent, TextContent, UserMessage
 from kaa.ext.api import CommandContext, Reply
 from kaa.ext.errors import RegistrationError
-from kaa.ext.invocation import Invocation, invocation_in, is_command_name, unknown_command
+from kaa.ext.invocation import Invocation, as_message, invocation_in, is_command_name, unknown_command
 from tests.support.registries import LoadedRegistry
 from tests.support.tables import each
 
@@ -79,3 +79,23 @@ def test_a_command_that_has_nothing_to_show_says_what_would_change_that(name: st
 
     assert way in said
     assert "unknown" not in said
+
+
+@each(
+    ("text", "message"),
+    [
+        ("!touch x", " !touch x"),
+        ("!", " !"),
+        ("/net on", " /net on"),
+        ("/net\n\nPlease", " /net\n\nPlease"),
+        ("\r\n!touch x", "\n!touch x"),
+        (" !touch x", " !touch x"),
+        ("\x1b!touch x", "\\x1b!touch x"),
+        ("/usr/bin/x is broken", "/usr/bin/x is broken"),
+        ("say !", "say !"),
+        ("", ""),
+    ],
+)
+def test_what_nobody_typed_is_a_message(text: str, message: str) -> None:
+    assert as_message(text) == message
+    assert invocation_in(message) is None

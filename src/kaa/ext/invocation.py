@@ -1,7 +1,7 @@
 """The grammar of slash commands: which names can be registered, and which messages call one.
 
 A message calls a command if it begins with `/`, a name, and then ends or goes on with white space: `/net on`,
-`/skill:hello`. A path (`/usr/bin/x is broken`) is text, as are `//` and a `/` with a space before it.
+`/skill:hello`. A path (`/usr/bin/x is broken`) is text, as are `//` and a `/` or `!` with a space before it.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kaa.core.messages import TextContent, UserMessage
+from kaa.tui.sanitize import sanitize
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*")
 _INVOCATION = re.compile(rf"/({_NAME.pattern})(?:\s+(.*))?\Z", re.DOTALL)
@@ -38,6 +39,15 @@ def invocation_in(message: UserMessage | str) -> Invocation | None:
             return Invocation(found[1], (found[2] or "").strip()) if found else None
         case _:
             return None
+
+
+def as_message(text: str) -> str:
+    """Return a text, sanitized, that an editor does not obey: with a space before a `!` or a call at its beginning.
+
+    What nobody typed here must not be obeyed: a screen does not show all of a long text.
+    """
+    clean = sanitize(text)
+    return f" {clean}" if clean.startswith("!") or invocation_in(clean) else clean
 
 
 # Commands that are there only if they have something to show.

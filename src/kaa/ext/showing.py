@@ -27,6 +27,7 @@ from kaa.ext.display import (
     kind_of,
     removal_of,
 )
+from kaa.ext.invocation import as_message
 from kaa.ext.places import ExtensionId
 from kaa.ext.results import UnfitResultError, parse_result, shortened
 from kaa.ext.scope import Scope
@@ -226,12 +227,12 @@ class Show:
         return self._change(Widget(_named(key), checked_values(content), placement))
 
     def editor_text(self, text: str) -> bool:
-        """Replace the text in the editor."""
-        return self._change(EditorText(_text(text, _EDITOR_CHARACTERS)))
+        """Replace the text in the editor, with a space before a `!` or a slash command at its beginning."""
+        return self._change(EditorText(as_message(_text(text, _EDITOR_CHARACTERS))))
 
     def insert_text(self, text: str) -> bool:
-        """Insert text into the editor, at the cursor."""
-        return self._change(EditorText(_text(text, _EDITOR_CHARACTERS), "insert"))
+        """Insert text into the editor, at the cursor; `!` and slash commands as in `editor_text`."""
+        return self._change(EditorText(as_message(_text(text, _EDITOR_CHARACTERS)), "insert"))
 
     def title(self, text: str) -> bool:
         """Set the title of the window; the empty text restores kaa's own."""

@@ -71,6 +71,10 @@ def test_images_without_markers_are_taken_back_at_the_end() -> None:
     assert attachments.message(text).content[1:] == (ONE,)
 
 
+def test_a_message_that_is_taken_back_is_no_command() -> None:
+    assert Attachments().take_back(user_message("!touch canary\n\nPlease")) == " !touch canary\n\nPlease"
+
+
 def test_a_marker_without_an_image_is_text() -> None:
     attachments = Attachments()
     marker = attachments.add(ONE)

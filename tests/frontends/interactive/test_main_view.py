@@ -1,4 +1,4 @@
-"""What the rules of the editor say: in words and by colour, what becomes of the text."""
+"""What the rules of the editor say, in words and by colour, of what becomes of the text; and what is pasted into it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from kaa.frontends.interactive.main_view import MainView
+from kaa.tui.events import Paste
 from tests.frontends.interactive.offscreen import seated
+from tests.support.keyboard import type_text
+from tests.support.tables import each
 
 
 @pytest.fixture
@@ -49,3 +52,39 @@ def test_a_command_for_the_shell_goes_before_all_else(view: MainView) -> None:
 
     assert "plan" not in _rule(view)
     assert view.editor.border_token == "bashMode"
+
+
+_HIDDEN = "!!! FATAL: see below\n" + "\n" * 20 + "touch canary"
+
+
+@each(
+    ("before", "pasted", "text"),
+    [
+        ("", "!ls", "!ls"),
+        ("", "/model x\n", "/model x\n"),
+        ("", "! a\nb", " ! a\nb"),
+        ("", "/net on\n\nPlease", " /net on\n\nPlease"),
+        ("", _HIDDEN, f" {_HIDDEN}"),
+        ("", "!ls; " + "x" * 300, " !ls; " + "x" * 300),
+        ("", "/usr/bin/x\nis broken", "/usr/bin/x\nis broken"),
+        ("!cat <<X ", "! a\nX", "!cat <<X ! a\nX"),
+    ],
+)
+def test_a_paste_that_cannot_be_seen_at_a_glance_is_a_message(
+    tmp_path: Path, before: str, pasted: str, text: str
+) -> None:
+    with seated(tmp_path) as seat:
+        type_text(seat.main_view.editor, before)
+        seat.main_view.editor.key(Paste(pasted))
+
+        assert seat.main_view.editor.text == text
+        assert ("pasted as a message" in seat.dock) == (text != before + pasted)
+
+
+def test_a_paste_in_place_of_all_text_is_judged_too(view: MainView) -> None:
+    view.editor.set_text("old")
+    view.editor.buffer.select(3, 0)
+
+    view.editor.key(Paste(_HIDDEN))
+
+    assert view.editor.text == f" {_HIDDEN}"

@@ -102,6 +102,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         ("/etc/hosts", ("say", "/etc/hosts", False)),
         ("/ is the root", ("say", "/ is the root", False)),
         (" /net is a command", ("say", " /net is a command", False)),
+        (" !ls is a command", ("say", " !ls is a command", False)),
         ("/net on", ("command", "/net on")),
         ("/skill:hello you", ("command", "/skill:hello you")),
         ("/my_cmd", ("command", "/my_cmd")),

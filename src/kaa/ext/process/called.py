@@ -150,6 +150,8 @@ class ActionRunner:
                 status = wire.parse(params, _Status)
                 context.show.status(status.key, status.text)
             case "setInputText":
+                if context.conversation_id not in self._replies:
+                    raise CommandError("outside of its slash commands and keys the extension cannot change the editor")
                 context.show.editor_text(wire.parse(params, _Input).text)
             case "sendMessage" | "steer" | "setSessionTitle":
                 self._change(method, params, context)

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.core.messages import ImageContent, UserMessage, user_message
+from kaa.ext.invocation import as_message
 from kaa.frontends.interactive.transcript.user_message import split_content
 from kaa.shell.attachments import AttachmentError, PermitSecret, attach, is_resource, missing
 from kaa.workspace.protocol import NamedFiles
@@ -75,15 +76,18 @@ class Attachments:
         return _MARKER.sub(lambda marker: markers.get(int(marker[1]), marker[0]), text)
 
     def take_back(self, message: UserMessage) -> str:
-        """The text of a message that is to be changed and sent again, with new markers for its images."""
-        message = message.said
+        """The text of a message that is to be changed and sent again, with new markers for its images.
+
+        Nobody needs to have typed it here: it remains a message.
+        """
+        message, text = message.said, as_message(message.said.text)
         _, images = split_content(message.content)
         markers = [self.add(image) for image in images]
-        numbers = dict.fromkeys(_MARKER.findall(message.text))
+        numbers = dict.fromkeys(_MARKER.findall(text))
         if len(numbers) != len(markers):  # some are not ours, or a hook or an earlier session has put images in
-            return " ".join([message.text, *markers])
+            return " ".join([text, *markers])
         renewed = dict(zip(numbers, markers, strict=True))
-        return _MARKER.sub(lambda marker: renewed[marker[1]], message.text)
+        return _MARKER.sub(lambda marker: renewed[marker[1]], text)
 
 
 def dropped_image(text: str) -> str | None:

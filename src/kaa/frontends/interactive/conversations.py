@@ -1,11 +1,15 @@
 """Opens conversations, one at a time, and keeps what is entered until one is open."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import NavigationBlockedError
+from kaa.ext.invocation import as_message
 from kaa.frontends import getting_started
 from kaa.frontends.interactive.drafts import Draft, DraftKeeper, recover_draft
 from kaa.frontends.interactive.early_text import LeftText, left_text
@@ -14,6 +18,7 @@ from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.prompt_history import PromptHistory
 from kaa.frontends.interactive.submission import Submission
 from kaa.frontends.interactive.ui_context import UIContext
+from kaa.host.paths import is_below
 from kaa.llm.models.registry import NoModelError
 from kaa.session.transcript import Transcript
 from kaa.shell.options import NewSession, SessionChoice
@@ -56,9 +61,18 @@ async def describe_opened(
     conversation = await engine.open(session)
     drafts = engine.session_path if conversation.is_kept else None
     entries = conversation.transcript()
-    typed = recover_draft(drafts) if drafts is not None else Draft()  # a small file: whoever sees the model may type
+    # A small file: whoever sees the model may type.
+    typed = _recovered(drafts, entries, folder) if drafts is not None else Draft()
     left = left_text(folder) if is_first and drafts is not None else None
-    return OpenedConversation(engine.session_path, drafts, typed.without_recorded(entries), entries, history, left)
+    return OpenedConversation(engine.session_path, drafts, typed, entries, history, left)
+
+
+def _recovered(session: Path, entries: Transcript, folder: str) -> Draft:
+    """What was typed in a session; as a message where others may have written it, outside kaa's home."""
+    typed = recover_draft(session).without_recorded(entries)
+    if is_below(os.path.realpath(session), (os.path.realpath(folder),)):
+        return typed
+    return msgspec.structs.replace(typed, text=as_message(typed.text))
 
 
 # As many as getting started needs below its first line, which says the reason.

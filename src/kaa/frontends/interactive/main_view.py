@@ -125,6 +125,8 @@ class Dock(Stack):
 
 
 _STATUS_SECONDS = 4.0
+# The editor shows as many in any window.
+_SEEN_CHARACTERS = 200
 _PLAN = "plan"  # the mode in which a plan is made (`kaa.shell.permissions`)
 
 
@@ -180,6 +182,7 @@ class MainView:
             hyperlinks=capabilities.hyperlinks,
         )
         self.editor = Editor(self.context)
+        self.editor.on_first_paste = self._first_paste
         self.editor.placeholder = "Ask kaa to do something"
         self.status = StatusLine(self.context)
         self.working = WorkingLine(self.context, time.monotonic, self._stop_hint)
@@ -260,6 +263,16 @@ class MainView:
     def show_widgets(self, placement: str, widgets: Sequence[Sequence[Component]]) -> None:
         """Show these widgets of extensions `above` or `below` the editor."""
         self._widgets[placement].show(widgets)
+
+    def _first_paste(self, text: str) -> str:
+        """Keep a paste that cannot be seen at a glance from being a command."""
+        from kaa.ext.invocation import as_message  # lazy: the first frame needs no messages
+
+        if len(text) <= _SEEN_CHARACTERS and "\n" not in text[:-1]:
+            return text
+        if (message := as_message(text)) != text:
+            self.say(f"pasted as a message: delete the space before {text[0]} to make it a command")
+        return message
 
     def give_back(self, texts: Sequence[str], between: str) -> None:
         """Put what was entered, and is not done, into the editor again: before what is there."""

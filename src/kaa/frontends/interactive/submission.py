@@ -125,7 +125,7 @@ class Submission:
             else:
                 show(called.arguments)
                 then()
-        elif text.lstrip().startswith("!"):
+        elif text.startswith("!"):
             self._run_in_shell(text.strip())
         else:
             self._say(text, follow_up=follow_up)

@@ -6,6 +6,7 @@ Whatever is shown comes from the core as events, and whatever is wanted goes to 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from kaa.ext.invocation import as_message
 from kaa.frontends.interactive.actions import Actions
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.appearance import Appearance
@@ -180,7 +181,7 @@ class InteractiveUI:
 
         def opened() -> None:
             if session.draft:
-                self._main_view.give_back([session.draft], "\n\n")
+                self._main_view.give_back([as_message(session.draft)], "\n\n")
 
         self.conversations.open_other(session.choice, session.text, opened, self.presenter.show_failure)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from kaa.core.events import AgentStart, Event, MessageEnd
 from kaa.core.messages import UserMessage
-from kaa.ext.invocation import invocation_in
+from kaa.ext.invocation import as_message, invocation_in
 from kaa.ext.questions import Answer, AnyQuestion
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interactive.activity import Activity
@@ -259,7 +259,7 @@ class Attached:
         if called is not None and called.name in ("exit", "quit", "detach"):
             self._view.editor.take()
             self.leave()
-        elif text.lstrip().startswith("!"):
+        elif text.startswith("!"):
             self._view.say("commands of your own run in the terminal of that kaa, or in a shell", "warning")
         else:
             release = self._drafts.hold(text)
@@ -292,7 +292,7 @@ class Attached:
 
     def _taken_back(self, told: AnyTold) -> None:
         if isinstance(told, Done) and told.text:
-            self._view.give_back([told.text], "\n\n")
+            self._view.give_back([as_message(told.text)], "\n\n")
 
     def _answer(self, number: int, answer: Answer) -> None:
         self._asked.pop(number, None)

@@ -46,6 +46,7 @@ class Editor:
         mode: takes keys first; None if there are no modes.
         on_submit: called with the text when it is submitted; `take` then empties the editor.
         on_change: called after each change of the text.
+        on_first_paste: called with what was pasted at the beginning of the text; returns what to put there.
         border_token: colour of the rules.
         title: stands in the rule above.
         hint: stands in the rule below.
@@ -60,6 +61,7 @@ class Editor:
         self.mode: KeyMode | None = None
         self.on_submit: Callable[[str], None] | None = None
         self.on_change: Callable[[], None] | None = None
+        self.on_first_paste: Callable[[str], str] | None = None
         self.border_token = "border"
         self.title = ""
         self.hint = ""
@@ -159,7 +161,10 @@ class Editor:
         if self.completer.key(key) or (self.mode and self.mode.key(key)):
             return True
         if isinstance(key, Paste):
-            self.buffer.insert(self._pastes.stand_in(sanitize(key.text)))
+            pasted = sanitize(key.text)
+            if self.on_first_paste and not min(self.buffer.selection or (self.buffer.caret,)):
+                pasted = self.on_first_paste(pasted)
+            self.buffer.insert(self._pastes.stand_in(pasted))
             return True
         if action := self._context.keymap.first(key, *self._actions):
             self._actions[action]()
