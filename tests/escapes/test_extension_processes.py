@@ -302,4 +302,4 @@ def test_a_host_that_is_called_like_a_state_of_the_network_opens_nothing_else(gr
     network = rights.options(str(ground.home)).network
 
     assert not network.public
-    assert [rule.host for rule in network.rules] == [name]
+    assert [rule.host for rule in network.granted] == [name]

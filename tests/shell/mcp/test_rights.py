@@ -6,7 +6,10 @@ import pytest
 
 from kaa.ext.permissions import Permissions
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.rights import hindrance_of, silence_of
+from kaa.shell.mcp.rights import hindrance_of, own_rules, silence_of
+from kaa.workspace.blocked import Blocked
+from kaa.workspace.network.allow_list import NetworkState
+from tests.support.tables import each
 
 _REFUSED = "Error: EROFS: read-only file system, open '/home/u/project/new.txt'"
 _SQLITE = "sqlite3.OperationalError: unable to open database file"
@@ -174,3 +177,25 @@ def test_a_server_that_npm_cannot_install_in_silence_says_how_to_see_why() -> No
         "",
         "",
     ]
+
+
+@each(
+    ("source", "rules"),
+    [
+        (Source("/home/mcp.json", "user"), ["cdn.example"]),
+        (Source("/home/run.json", "run"), ["cdn.example"]),
+        (Source("/home/u/project/mcp.json", "user", lies_in_project=True), ["git.corp.example"]),
+        (Source("/home/plugins/a/.mcp.json", "plugin"), ["git.corp.example"]),
+        (Source("/home/u/project/.mcp.json", "project"), ["git.corp.example"]),
+        (Source("/home/agents/a.md", "agent"), ["git.corp.example"]),
+    ],
+)
+def test_only_hosts_that_the_user_wrote_may_have_private_addresses(source: Source, rules: list[str]) -> None:
+    permissions = Permissions(hosts=("cdn.example",))
+    server = ConfiguredServer("lab", ServerEntry(command="lab", permissions=permissions), source, "digest")
+
+    assert list(map(str, own_rules(server, permissions, NetworkState.parse("git.corp.example")))) == rules
+
+    blocked = (Blocked("private", "cdn.example:443"),)
+    told = hindrance_of(server, "/home/u/project", "/home/u", "/home/u/.kaa/data", blocked, "")
+    assert ("your own rules (sandbox.network, --net) name exactly" in told) == (rules != ["cdn.example"])

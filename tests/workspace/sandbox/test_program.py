@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from kaa.workspace.commands import OwnStreams
+from kaa.workspace.network.allow_list import HostVerdict, NetworkRule
+from kaa.workspace.network.destinations import Destination
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, ProjectAccess
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.loops import in_loop
@@ -192,3 +194,23 @@ async def test_a_file_beside_copied_code_stays_the_one_of_the_project(
         program.end()
         await program.wait()
         os.close(output)
+
+
+def test_a_host_that_others_named_has_public_addresses_only(folder: Path) -> None:
+    hosts = ("cdn.example", "git.corp.example", "a.web.example", "192.168.7.3")
+    own = tuple(map(NetworkRule.parse, ("git.corp.example", "*.web.example", "db.corp.example")))
+    rights = ProgramRights("probe", str(folder / "data"), str(folder / "project"), hosts=hosts, own_hosts=own)
+
+    network = rights.options(str(folder)).network
+    reached = {
+        (host, address): network.judge(Destination(host, 443), address)
+        for host in (*hosts, "db.corp.example")
+        for address in ("192.168.7.3", "8.8.8.8")
+    }
+
+    assert {asked for asked, verdict in reached.items() if verdict is HostVerdict.ALLOWED} == {
+        *((host, "8.8.8.8") for host in hosts),
+        ("git.corp.example", "192.168.7.3"),
+        ("192.168.7.3", "192.168.7.3"),
+    }
+    assert network.mode == "allow-list"

@@ -243,6 +243,7 @@ class ExtensionProcesses:
             project=self.project,
             access=permissions.project,
             hosts=permissions.hosts,
+            own_hosts=ordinary.network.rules,
             # It tells Piglet's SDKs to use the descriptors 3 and 4.
             variables={**await self._keys.variables(permissions), "PIGLET_FD": "1"},
             private=(str(self._home.path),),

@@ -10,7 +10,7 @@ from kaa.ext.permissions import Permissions
 from kaa.host.paths import is_below
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.network.allow_list import NetworkRule
+from kaa.workspace.network.allow_list import NetworkRule, NetworkState
 from kaa.workspace.network.registries import GROUPS
 
 # Programs that fetch what they run.
@@ -62,6 +62,11 @@ def permissions_of(entry: ServerEntry, project: str) -> Permissions:
     return Permissions(project="write" if named else "read", hosts=registry_of(entry.command))
 
 
+def own_rules(server: ConfiguredServer, permissions: Permissions, chosen: NetworkState) -> tuple[NetworkRule, ...]:
+    """The rules about hosts that the user wrote: the user's own entry, or else what he chose for commands."""
+    return tuple(map(NetworkRule.parse, permissions.hosts)) if server.source.is_own else chosen.rules
+
+
 def registry_of(command: str) -> tuple[str, ...]:
     """Return the hosts that a program fetches packages from before it runs them; none for other programs."""
     group = _RUNNERS.get(os.path.basename(command))
@@ -96,6 +101,10 @@ def hindrance_of(
         kept.append(f"The sandbox of MCP server {server.name} kept it from {', '.join(hosts)}.")
         rules = [*(one.host_rule for one in blocked if one.host_rule), *unresolved]
         wanted = msgspec.structs.replace(wanted, hosts=tuple(dict.fromkeys((*now.hosts, *rules))))
+        if not server.source.is_own and any(one.kind == "private" for one in blocked):
+            kept.append(
+                "It reaches private addresses of hosts only that your own rules (sandbox.network, --net) name exactly."
+            )
     other = _elsewhere(server, home, (project, data), said) or (
         f"The sandbox of MCP server {server.name} shows it little of your home, and lets it write nothing there. If it"
         f' keeps files there, set "env": {{"HOME": "{data}"}} for {server.name} in {server.source.file}'

@@ -37,7 +37,7 @@ from kaa.shell.mcp.own_folder import (
 )
 from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.readable import certificates, readable_places
-from kaa.shell.mcp.rights import hindrance_of, permissions_of, silence_of
+from kaa.shell.mcp.rights import hindrance_of, own_rules, permissions_of, silence_of
 from kaa.shell.mcp.runners import environment_of_uv
 from kaa.shell.mcp.server_data import data_folder
 from kaa.shell.mcp.unconfined import HiddenWordError, writable_word
@@ -226,6 +226,7 @@ async def _start(
         words = (words[0], *(with_users_home(word, place.user_home) for word in words[1:]))
     compiled = place_of_compiled(cache, has_approved_code=bool(admitted), may_write=permissions.project == "write")
     argv = [_program(words[0], base, place, admitted), *_python_options(words, compiled), *words[1:]]
+    sandbox = place.sandbox()
     rights = ProgramRights(
         name=f"mcp-{server.name}" if is_approved else f"unapproved-mcp-{server.name}",  # caches of commands, too
         data=data,
@@ -236,13 +237,14 @@ async def _start(
         readable=(*readable_places(server, line, place), *certificates(place)),
         access=permissions.project,
         hosts=permissions.hosts,
+        own_hosts=own_rules(server, permissions, sandbox.network),
         variables={"PYTHONPYCACHEPREFIX": compiled}
         | own
         | {name: f"{data}/{where}" for name, where in _CACHES.items()}
         | ({} if permissions.project == "write" else environment_of_uv(line.words, base, place.project, cache))
         | dict(variables),
         private=(str(place.home.path),),
-        hidden=(sandbox := place.sandbox()).hidden,
+        hidden=sandbox.hidden,
         loaded=sandbox.loaded,
         confined=entry.sandbox,
     )

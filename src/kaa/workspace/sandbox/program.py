@@ -19,7 +19,8 @@ from kaa.host.paths import is_below
 from kaa.host.programs import host_programs
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import CommandRunner, Ending, OwnStreams
-from kaa.workspace.network.allow_list import NetworkRule, NetworkState
+from kaa.workspace.network.allow_list import GrantedAddress, NetworkRule, NetworkState
+from kaa.workspace.network.destinations import is_address
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.roots import real_root
@@ -54,7 +55,8 @@ class ProgramRights(msgspec.Struct, frozen=True):
         cwd: the directory that it begins in; empty for `code`.
         readable: files and folders besides those, which it can read and not write. Secrets in them stay hidden.
         access: what it may do there.
-        hosts: what it may connect to, each as `--net` takes it.
+        hosts: what it may connect to, each as `--net` takes it; at public addresses, but for addresses that are named.
+        own_hosts: rules of the user's own: hosts that they name exactly may also have private addresses.
         variables: environment variables besides the ordinary ones: named keys.
         private: directories that it cannot read whatever else it may: kaa's own.
         hidden: paths that the user hides from everything that runs in a sandbox, as `SandboxOptions` takes them.
@@ -72,6 +74,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
     readable: tuple[str, ...] = ()
     access: ProjectAccess = "none"
     hosts: tuple[str, ...] = ()
+    own_hosts: tuple[NetworkRule, ...] = ()
     variables: Mapping[str, str] = {}
     private: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -89,12 +92,17 @@ class ProgramRights(msgspec.Struct, frozen=True):
             return SandboxOptions(mode="full-access")
         project, writes = real_root(self.project), self.access == "write"
         sees = (project,) if self.access != "none" else ()
+        hosts = tuple(map(NetworkRule.parse, self.hosts))
         code = (self.code,) if self.code else ()
         seen = (*code, *self.readable)
         # Where the whole home is the project or named, it is read as commands read it.
         closes_home = not is_below(os.path.realpath(home), (*sees, *self.readable))
         return SandboxOptions(
-            network=NetworkState(rules=tuple(map(NetworkRule.parse, self.hosts))),
+            network=NetworkState(
+                rules=tuple(one for one in hosts if any(o.covers(one) for o in self.own_hosts if not o.subdomains)),
+                granted=hosts,
+                addresses=tuple(GrantedAddress(one, one.host) for one in hosts if is_address(one.host)),
+            ),
             root_writable=writes,
             writable=(self.data, *filter(None, (self.kept,))),
             hidden=(*self.hidden, *(f"!{_escaped(one)}" for one in code), *(() if sees else (_escaped(project),))),

@@ -110,6 +110,11 @@ class Source(msgspec.Struct, frozen=True):
         """Whether the user is asked before such a server starts: the others he configured or installed himself."""
         return self.scope in ("project", "agent") or self.lies_in_project
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the user wrote such a server's entry: others can only have been agreed to."""
+        return self.scope in ("user", "run") and not self.lies_in_project
+
 
 class ConfiguredServer(msgspec.Struct, frozen=True):
     """A server that can be approved and started.
