@@ -11,7 +11,7 @@ import pytest
 from kaa.core.messages import Json
 from kaa.core.tool import ToolResult
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, ToolContext, TypedTool, text_result
-from kaa.ext.errors import RegistrationError
+from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.memory import MemoryWorkspace
@@ -93,6 +93,24 @@ class TestNames:
         assert "remember the milk" in run(scenario())
         assert not run_late
         assert not person.questions
+
+    def test_that_the_model_could_mean_for_tools_of_kaa_or_of_servers_are_refused(self, stage: Stage) -> None:
+        extension = Extension()
+
+        async def scenario() -> None:
+            host = stage.host()
+            await host.open(ConversationOptions(model="m"), MemoryWorkspace(stage.files))
+            host.extensions.load(named("late"), extension)
+            for name in ("Bash", "READ", "mcp", "Mcp", "mcp__lab__sh", "MCP__lab__sh"):
+                with pytest.raises(RegistrationError, match=r"is already registered by kaa|are tools of MCP servers"):
+                    extension.api.register_tool(tool(name))
+            for name in ("mcpx", "read_all", "my_mcp__tool"):
+                extension.api.register_tool(tool(name))
+            with pytest.raises(ExtensionError, match="'bash' is already registered by kaa"):
+                host.extensions.load(named("early"), lambda api: api.register_tool(tool("Bash")))
+            await host.close()
+
+        run(scenario())
 
     def test_of_an_extension_of_all_conversations_are_refused_to_those_of_one(self, stage: Stage) -> None:
         stage.install(

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from logging import DEBUG, INFO
 from typing import Literal, get_args
 
@@ -255,8 +255,8 @@ class Extensions:
         if not self._is_loaded(scope):
             return  # `load` checks all names at once
         for other in self._named_scopes():
-            if name in _named(other, kind):
-                raise RegistrationError(_taken(kind, name, other))
+            if taken := _first_taken({name}, kind, scope, other):
+                raise RegistrationError(_taken(kind, taken, other))
 
     def changed(self, scope: Scope) -> None:
         """See `Registrations`."""
@@ -284,8 +284,8 @@ class Extensions:
             if other.extension == scope.extension:
                 continue
             for kind, names in own:
-                if both := names & _named(other, kind).keys():
-                    raise NameTakenError(f"Extension {scope.extension} is not used: {_taken(kind, min(both), other)}")
+                if taken := _first_taken(names, kind, scope, other):
+                    raise NameTakenError(f"Extension {scope.extension} is not used: {_taken(kind, taken, other)}")
 
     def _named_scopes(self) -> Iterable[Scope]:
         """Those that have their names. One that the user disabled leaves them to others."""
@@ -312,6 +312,20 @@ class Extensions:
             f" last failure, /extensions enable {extension.key} enables it again{kept}"
         )
         self.tell()
+
+
+def _first_taken(names: Set[str], kind: NamedKind, of: Scope, by: Scope) -> str:
+    """The first name of one extension that another one has; empty for none.
+
+    Tools need other letters, not only another case: models call kaa's own by names that they have elsewhere (`Bash`).
+    """
+    named = _named(by, kind)
+    if both := names & named.keys():
+        return min(both)
+    if kind != "tool" or of.built_in:
+        return ""
+    lower = set(map(str.lower, names))
+    return min((one for one in named if one.lower() in lower), default="")
 
 
 def _taken(kind: NamedKind, name: str, by: Scope) -> str:

@@ -1,5 +1,6 @@
 """Registers tools for the model."""
 
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar, get_args, overload
@@ -15,6 +16,7 @@ from kaa.ext.tools import Exposure, RegisteredTool, Risk
 
 # Of a `Tool`. `isinstance` with a protocol takes 25 µs before Python 3.12, and servers of MCP may have 2,000 tools.
 _MEMBERS = ("schema", "sequential", "run")
+_OF_SERVERS = re.compile(r"mcp(?:__|\Z)", re.IGNORECASE)
 _RISKS, _EXPOSURES = get_args(Risk), get_args(Exposure)
 
 ToolFunctionT = TypeVar("ToolFunctionT", bound=Callable[..., Awaitable[object]])
@@ -126,8 +128,8 @@ class ToolRegistrations(Registrar):
             output_schema: JSON Schema of `details` in its results, for other extensions; the model does not get it.
 
         Raises:
-            RegistrationError: the name is taken or invalid, the risk or the exposure is unknown, `title` names
-                no parameter, or `tool` is not a tool.
+            RegistrationError: the name is taken (in any case of its letters), invalid or for tools of MCP servers; the
+                risk or the exposure is unknown, `title` names no parameter, or `tool` is not a tool.
         """
         self.replace_tools(
             (), [RegisteredTool(tool, snippet, exposure, "", risk, output_schema, title, lasting=lasting)]
@@ -160,6 +162,8 @@ class ToolRegistrations(Registrar):
         for registered in new:
             _check(registered)
             name = registered.name
+            if not scope.built_in and _OF_SERVERS.match(name):
+                raise RegistrationError(f"invalid tool name {name!r}: `mcp` and `mcp__…` are tools of MCP servers")
             if name in tools:
                 raise RegistrationError(f"a tool named {name!r} is already registered")
             if name not in scope.tools:
