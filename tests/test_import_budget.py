@@ -111,7 +111,7 @@ def test_the_first_frame_loads_little() -> None:
 
 _MODULES_OF_A_TURN = 250
 _MODULES_OF_CONFIGURED_SERVERS = 32
-_MODULES_OF_THE_FORK_SERVER = 48
+_MODULES_OF_THE_FORK_SERVER = 52
 
 
 def test_headless_mode_loads_only_what_a_run_needs() -> None:

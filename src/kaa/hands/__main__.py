@@ -12,7 +12,10 @@ _PARENT_OF_KAA = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath
 if __name__ == "__main__":
     sys.path.append(_PARENT_OF_KAA)
     gc.disable()  # loading code makes many objects and no garbage
-    from kaa.hands.server import main  # only found once the path is set
+    from kaa.hands.connection import notice_compiling  # only found once the path is set
+
+    notice_compiling()
+    from kaa.hands.server import main
 
     gc.freeze()
     gc.enable()

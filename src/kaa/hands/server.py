@@ -16,7 +16,7 @@ from kaa.hands.confinement.canaries import Canaries
 from kaa.hands.confinement.contract import Confinement, ConfinementError, ViewChangedError
 from kaa.hands.confinement.establishing import establish
 from kaa.hands.confinement.selftest import self_test
-from kaa.hands.connection import WireConnection, notice_compiling
+from kaa.hands.connection import WireConnection
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import integer, text
@@ -29,7 +29,6 @@ _LAST_WORDS_SECONDS = 2.0  # for slots to stop what they run once the brain is g
 
 def main() -> NoReturn:
     """Serve the control socket, which is standard input, until its other end is gone."""
-    notice_compiling()
     control = _take_over_stdin()
     connection = WireConnection(control)
     first = connection.receive()
@@ -77,9 +76,9 @@ def _confine(
     with slots_end, Canaries.prepare(policy) as canaries:
         confinement = establish(policy, settings.home, joined, settings.mounts)
         # Only there is all of what the slot has open named in a /proc of its own.
-        load = partial(slot.load_files, slots_end, settings) if policy.tier == "full" else None
+        work = partial(slot.serve_files, slots_end, settings) if policy.tier == "full" else None
         gc.freeze()  # as below: the slot shares these pages
-        checks, pid = self_test(confinement, policy, canaries, load)
+        checks, pid = self_test(confinement, policy, canaries, work)
     prepared = None if pid is None else PreparedSlot(pid, brains_end)
     if prepared is None:
         brains_end.close()

@@ -4,9 +4,8 @@ import contextlib
 import gc
 import os
 import socket
-from collections.abc import Callable
 
-from kaa.hands import commands, processes
+from kaa.hands import commands, files, processes
 from kaa.hands.confinement.contract import Confinement
 from kaa.hands.connection import WireConnection
 from kaa.hands.policy import Policy
@@ -44,12 +43,12 @@ def run(
                 os.close(reports)  # only who confines us may write there
             commands.serve(connection, settings, own_namespace=confinement.owns_process_namespace)
         case "files":
-            from kaa.hands import files  # not before the fork: command slots have no use for it
-
             confinement.enclose()
             files.serve(connection, settings)
         case "checkpoints":
-            from kaa.hands.checkpoints import service as checkpoints  # not before the fork, as above
+            from kaa.hands.checkpoints import (
+                service as checkpoints,
+            )  # not before the fork: other slots have no use for it
 
             confinement.enclose()
             checkpoints.serve(connection, settings, policy)
@@ -68,19 +67,14 @@ def run(
             raise WireError(f"there is no slot for {kind!r}")
 
 
-def load_files(sock: socket.socket, settings: HandsSettings) -> Callable[[], None]:
-    """Load what a slot for files needs, as `run` does before it confines. Returns the work.
+def serve_files(sock: socket.socket, settings: HandsSettings) -> None:
+    """Work as a slot for files that is enclosed already.
 
-    The work closes all other descriptors: this process was forked while the fork-server made its walls.
+    All other descriptors are closed: this process was forked while the fork-server made its walls.
     """
-    from kaa.hands import files  # as above
-
-    def work() -> None:
-        gc.freeze()  # what would be collected later may own descriptors by numbers that mean others then
-        for name in os.listdir("/proc/self/fd"):
-            if int(name) > 2 and int(name) != sock.fileno():
-                with contextlib.suppress(OSError):  # that of the list itself
-                    os.close(int(name))
-        files.serve(WireConnection(sock), settings)
-
-    return work
+    gc.freeze()  # what would be collected later may own descriptors by numbers that mean others then
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != sock.fileno():
+            with contextlib.suppress(OSError):  # that of the list itself
+                os.close(int(name))
+    files.serve(WireConnection(sock), settings)

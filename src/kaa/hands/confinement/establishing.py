@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 
+from kaa.hands.confinement import full
 from kaa.hands.confinement.contract import Confinement, ConfinementError, Unconfined
 from kaa.hands.confinement.layout import own_code, real_directories
 from kaa.hands.confinement.listing import is_below_any
@@ -63,10 +64,10 @@ def _exposed(policy: Policy, paths: Iterable[str]) -> str:
 
 
 def _of_tier(policy: Policy, home: str, joined: Sequence[int], mounts: Sequence[tuple[str, str]]) -> Confinement:
-    match policy.tier:  # each tier loads only its own code: hands start in 20 ms
+    match (
+        policy.tier
+    ):  # the strongest one is loaded while the brain prepares; of the others each loads only its own code
         case "full":
-            from kaa.hands.confinement import full
-
             return full.establish(policy, home, joined)
         case "bwrap":
             from kaa.hands.confinement import contained

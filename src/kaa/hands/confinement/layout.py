@@ -16,6 +16,7 @@ from kaa.hands.below import reach
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.contract import ConfinementError, ViewChangedError
 from kaa.hands.confinement.expansion import Expansion
+from kaa.hands.confinement.linked_programs import linked_programs
 from kaa.hands.confinement.listing import HomeList, is_below_any
 from kaa.hands.confinement.named import named_paths, needed_paths
 from kaa.hands.policy import PROTECTED_NAMES, TEMPORARY, Policy
@@ -197,8 +198,6 @@ def needed_in_home(policy: Policy, home: str) -> tuple[str, ...]:
 
 
 def _needed(policy: Policy, home: str, untrusted: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[str, ...]:
-    from kaa.hands.confinement.linked_programs import linked_programs  # lazy: kaa itself asks only about a block
-
     return _unique(
         (*needed_paths(home, untrusted, hidden), *linked_programs(home, untrusted, hidden, frozenset(policy.listed)))
     )

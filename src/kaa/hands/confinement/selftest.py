@@ -71,26 +71,23 @@ class Tested(NamedTuple):
     slot: int | None = None
 
 
-def self_test(
-    confinement: Confinement, policy: Policy, canaries: Canaries, load: Callable[[], Work] | None = None
-) -> Tested:
+def self_test(confinement: Confinement, policy: Policy, canaries: Canaries, work: Work | None = None) -> Tested:
     """Try the walls from inside a slot.
 
     Args:
-        load: loads in the slot, before it encloses itself, the code of what it is to do after all checks have passed,
-            and returns that. To fork and enclose another slot for it would take as long as the test. Without, the slot
-            ends.
+        work: what the slot is to do after all checks have passed: to fork and enclose another one for it would take as
+            long as the test. Without, the slot ends.
     """
     if policy.tier == "none" or policy.mode == "full-access":
         return Tested([])
     attempts = [*_forbidden(confinement, policy, canaries), *_needed(confinement, policy, canaries)]
-    slot, outcomes = _run_in_slot(confinement, attempts, load)
+    slot, outcomes = _run_in_slot(confinement, attempts, work)
     if len(outcomes) != len(attempts):
         detail = outcomes[0].detail if outcomes else "it ended early"
         checks = [Check("a slot encloses itself", False, detail)]
     else:
         checks = [_judge(attempt, outcome) for attempt, outcome in zip(attempts, outcomes, strict=True)]
-    if slot is not None and (load is None or not all(check.passed for check in checks)):
+    if slot is not None and (work is None or not all(check.passed for check in checks)):
         os.kill(slot, signal.SIGKILL)
         os.waitpid(slot, 0)
         slot = None
@@ -104,7 +101,7 @@ def _judge(attempt: _Attempt, outcome: _Outcome) -> Check:
 
 
 def _run_in_slot(
-    confinement: Confinement, attempts: list[_Attempt], load: Callable[[], Work] | None
+    confinement: Confinement, attempts: list[_Attempt], work: Work | None
 ) -> tuple[int | None, list[_Outcome]]:
     """The slot, and one outcome per attempt, or a single one if the slot could not enclose itself, or none."""
     reading, writing = os.pipe()
@@ -114,7 +111,7 @@ def _run_in_slot(
         wire.close_all((reading, writing))
         return None, [_Outcome(False, f"there is none: {error.strerror}")]
     if pid == 0:
-        _try_all(confinement, attempts, writing, load)
+        _try_all(confinement, attempts, writing, work)
     os.close(writing)
     try:
         content = _read_all(reading)
@@ -123,12 +120,9 @@ def _run_in_slot(
         os.close(reading)
 
 
-def _try_all(
-    confinement: Confinement, attempts: list[_Attempt], writing: int, load: Callable[[], Work] | None
-) -> NoReturn:
+def _try_all(confinement: Confinement, attempts: list[_Attempt], writing: int, work: Work | None) -> NoReturn:
     status = 1
     try:
-        work = load() if load is not None else None
         _, needed = os.pipe() if work is not None else (-1, None)  # closed with all else before the work
         try:
             confinement.enclose(needed=needed)
