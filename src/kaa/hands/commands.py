@@ -45,12 +45,14 @@ class Streams(NamedTuple):
     Attributes:
         stdin: its standard input; None for /dev/null.
         further: its descriptors from 3 on.
+        own_terminal: the standard input is a terminal that kaa made for the command, whose session is to own it.
     """
 
     stdin: int | None
     stdout: int
     stderr: int
     further: tuple[int, ...] = ()
+    own_terminal: bool = False
 
     def close(self) -> None:
         """Let go of all of them."""
@@ -86,7 +88,7 @@ class RunRequest(NamedTuple):
                 streams = Streams(None, output, output)
             case [_, _, _, *further]:
                 stdin, stdout, stderr, *rest = (_lifted(one, _FIRST_FURTHER + len(further)) for one in descriptors)
-                streams = Streams(stdin, stdout, stderr, tuple(rest))
+                streams = Streams(stdin, stdout, stderr, tuple(rest), "own_terminal" in header)
             case _:
                 raise WireError("a command needs one descriptor for its output, or three or more for its streams")
         if not argv:
@@ -237,7 +239,7 @@ def _candidates(program: str, env: Mapping[str, str]) -> list[str]:
 
 
 def _spawn(program: str, argv: list[str], env: Mapping[str, str], streams: Streams) -> int:
-    if streams.stdin is not None and os.isatty(streams.stdin):
+    if streams.own_terminal:
         return _fork(program, argv, env, streams)
     redirections = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
@@ -266,13 +268,15 @@ def _fork(program: str, argv: list[str], env: Mapping[str, str], streams: Stream
         return pid
     try:
         os.setsid()
-        for number, one in enumerate((streams.stdin, streams.stdout, streams.stderr)):
-            os.dup2(-1 if one is None else one, number)
+        for number, one in enumerate((streams.stdin or 0, streams.stdout, streams.stderr)):
+            os.dup2(one, number)
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         for ignored in _IGNORED_SIGNALS:
             signal.signal(ignored, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        os.execve(program, argv, env)  # noqa: S606 - as above, without a shell
+        with contextlib.suppress(OSError):
+            os.execve(program, argv, env)  # noqa: S606 - as above, without a shell
+        os.execve("/bin/sh", ["/bin/sh", program, *argv[1:]], env)  # noqa: S606 - a script without #!, as above
     finally:
         os._exit(_NOT_EXECUTABLE >> 8)
 

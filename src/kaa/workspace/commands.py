@@ -212,8 +212,9 @@ class _RunningCommand:
             )
             return
         descriptors = self._pipe.open()
+        own_terminal = {"own_terminal": True} if len(descriptors) > 1 else {}
         try:
-            await self._slot.channel.send(request, descriptors=descriptors)
+            await self._slot.channel.send({**request, **own_terminal}, descriptors=descriptors)
         finally:
             os.close(descriptors[0])
 

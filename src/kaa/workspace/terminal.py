@@ -22,6 +22,8 @@ class ProgramTerminal:
         os.set_blocking(ours, False)
         self._input: int | None = os.dup(ours)
         self._unused = [ours, theirs]
+        self._ready = asyncio.Event()
+        self._lock = asyncio.Lock()
 
     def take(self) -> tuple[int, int]:
         """Return the end to read from and that of the command; both are the caller's to close."""
@@ -32,7 +34,7 @@ class ProgramTerminal:
     async def write(self, data: bytes) -> bool:
         """Write input. Returns False if the program takes none."""
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(_SECONDS), self._lock:
                 while data and self._input is not None:
                     try:
                         data = data[os.write(self._input, data) :]
@@ -49,11 +51,13 @@ class ProgramTerminal:
             for descriptor in (self._input, *self._unused):
                 os.close(descriptor)
             self._input = None
+            self._ready.set()
 
     async def _writable(self, descriptor: int) -> None:
-        ready = asyncio.Event()
-        asyncio.get_running_loop().add_writer(descriptor, ready.set)
+        self._ready.clear()
+        asyncio.get_running_loop().add_writer(descriptor, self._ready.set)
         try:
-            await ready.wait()
+            await self._ready.wait()
         finally:
-            asyncio.get_running_loop().remove_writer(descriptor)
+            if self._input is not None:  # else the number may be another's by now
+                asyncio.get_running_loop().remove_writer(descriptor)

@@ -4,7 +4,9 @@ The canaries are the file's permissions, times and attributes.
 """
 
 import os
+import pty
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pytest
 
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.elsewhere import folder_elsewhere
+from tests.support.patience import HANG_SECONDS
+from tests.support.warm_start import COMMAND
 
 pytestmark = pytest.mark.usefixtures("confined")
 
@@ -103,3 +107,25 @@ def test_a_full_disk_is_reported(kaa: Kaa) -> None:
 
     assert done.code != 0
     assert (kaa.project.parent / "out").stat().st_size <= 8 * 1024
+
+
+def test_a_command_in_a_terminal_runs_and_does_not_become_its_owner(kaa: Kaa) -> None:
+    script = "import os; print(os.isatty(0)); os.open('/dev/tty', os.O_RDWR)"
+    ours, theirs = pty.openpty()
+    try:
+        with subprocess.Popen(
+            ["setsid", "--ctty", "--wait", COMMAND, "sandbox", "--", "python3", "-c", script],
+            cwd=kaa.project,
+            env=kaa.environ,
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            out, error = process.communicate(timeout=HANG_SECONDS)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+    assert out == "True\n", error
+    assert "/dev/tty" in error
