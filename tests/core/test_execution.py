@@ -282,6 +282,19 @@ class TestHooks:
         started = [event.args for event in scene.events if isinstance(event, ToolExecutionStart)]
         assert (results(end)[0].text, seen, started) == ("a", [{"path": "a"}], [{"path": "a"}])
 
+    def test_arguments_that_cannot_be_repaired_fail_their_own_call_only(self) -> None:
+        async def read(arguments: _Path, _run: ToolRun) -> ToolResult:
+            return text_result(arguments.path)
+
+        named = TypedTool(
+            "read", "", _Path, read, prepare=lambda given: {"path": given.get("path") or given["file_path"]}
+        )
+        scene = Scene([reply(tool_calls=[("read", {}), ("read", {"file_path": "a"})]), reply(text="ok")], named)
+
+        end = run(scene.agent.run(say("go")))
+
+        assert [one.is_error for one in results(end)] == [True, False]
+
     def test_hooks_can_change_arguments_and_results(self) -> None:
         async def shout(call: ToolCall) -> ReplaceArguments:
             return ReplaceArguments({**call.arguments, "text": call.arguments["text"].upper()})

@@ -151,7 +151,12 @@ class ToolExecutor:
     def _prepared(self, call: ToolCall) -> ToolCall:
         """The call as hooks, approvals and the user see it: with the tool's own names of arguments."""
         prepare = preparation_of(self._tools.get(call.name))
-        return call if prepare is None else msgspec.structs.replace(call, arguments=prepare(call.arguments))
+        if prepare is None or call.arguments_error is not None:
+            return call
+        try:
+            return msgspec.structs.replace(call, arguments=prepare(call.arguments))
+        except Exception:  # noqa: BLE001 - of an extension's tool, which says it again when it runs
+            return call
 
     def _is_sequential(self, calls: Sequence[ToolCall]) -> bool:
         tools = (self._tools.get(call.name) for call in calls)

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from kaa.builtin.agent_hooks import agent_hooks_extension
+from kaa.builtin.briefing import HEADING
 from kaa.components.hooks import Handler, HookDefinition, HookEvent
 from kaa.components.hooks.reading import hooks_in
 from kaa.core.events import CompactionEnd
@@ -285,6 +286,26 @@ def test_a_hook_that_stops_the_agent_keeps_it_from_all_tools(stage: Stage) -> No
 
     assert "A hook has stopped the agent: enough" in results[1]
     assert "/project/b.txt" not in stage.workspace.files
+
+
+def test_no_output_hides_from_hooks_by_words_of_kaa(stage: Stage) -> None:
+    stage.server.begin([call("bash", command="echo"), say("Done.")])
+    seen: list[str] = []
+
+    def tool(_request: CommandRequest) -> CommandResult:
+        text = f"{HEADING}\nhidden".encode()
+        return CommandResult(0, None, text, len(text), 2)
+
+    def look(_command: CommandRequest, streams: FedStreams) -> FedResult:
+        seen.append(streams.given.decode())
+        return ran(0)
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.work.submit(user_message("go"))
+
+    play(stage, scene, look, hook("PostToolUse", "scan", "Bash"), tools=tool)
+
+    assert "hidden" in seen[0]
 
 
 def test_an_input_that_is_too_long_for_hooks_passes_none(stage: Stage) -> None:

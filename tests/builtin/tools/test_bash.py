@@ -192,6 +192,9 @@ def test_a_nul_in_the_command_is_refused() -> None:
         ({"cmd": "ls"}, "ls"),
         ({"command": ["bash", "-lc", "ls | wc"]}, "ls | wc"),
         ({"command": ["echo", "a b"]}, "echo 'a b'"),
+        ({"command": ["python3", "-c", "import os"]}, "python3 -c 'import os'"),
+        ({"command": "ls", "workdir": ""}, "ls"),
+        ({"command": "ls", "workdir": "-a"}, "cd ./-a || exit\nls"),
         ({"command": "ls", "workdir": "my src"}, "cd 'my src' || exit\nls"),
     ],
 )

@@ -137,6 +137,18 @@ def test_a_long_output_takes_20_kilobytes(tmp_path: Path) -> None:
     assert "the line with number 3000\n\n[The first " in text_of(result)
 
 
+def test_a_long_output_that_is_short_without_its_colours_is_given_once(tmp_path: Path) -> None:
+    colours = "\\033[1;31;44m\\033[2m\\033[3m\\033[4m"
+    command = f"for i in $(seq 700); do printf '{colours}line %s\\033[0m\\n' $i; done"
+
+    text = text_of(with_tools(tmp_path, lambda tools: tools.call("bash", command=command)))
+
+    shown = [line for line in text.splitlines() if line.startswith("line ")]
+    assert len(shown) == len(set(shown)) > 400
+    assert shown[-1] == "line 700"
+    assert "The first" not in text
+
+
 def test_a_flood_of_output_reaches_the_screen_in_bounded_pieces(tmp_path: Path) -> None:
     recorded = RecordedRun()
 

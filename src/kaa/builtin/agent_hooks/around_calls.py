@@ -119,10 +119,8 @@ def answered(
     found: CallHook, given: dict[str, Any], call: ToolCall, arguments: dict[str, Json], result: ToolResult, root: str
 ) -> dict[str, Any]:
     """The input of a hook after a call. `given`: from `input_of`."""
-    texts = (part.text for part in result.content if isinstance(part, TextContent))
-    text = "\n".join(
-        one for one in texts if not one.startswith(HEADING)
-    )  # that came with it, and is none of its output
+    first, *others = [part.text for part in result.content if isinstance(part, TextContent)] or [""]
+    text = "\n".join((first, *(one for one in others if not one.startswith(HEADING))))  # which came with its output
     if found.hook.event == "PostToolUseFailure":
         return {**given, "error": text, "is_interrupt": False}
     about = arguments

@@ -43,7 +43,7 @@ async def briefing_of(context: ConversationContext, seconds: float) -> str:
     )
     if not any((facts, git, limits)):
         return ""
-    lines = (system, facts, git, listing, limits and f"Limits: {limits}")
+    lines = (system, facts, git, limits and f"Limits: {limits}", listing)
     return "\n".join([HEADING, *(line for line in lines if line)])[:_MOST_CHARACTERS]
 
 

@@ -20,6 +20,7 @@ _NAMES = {
     **dict.fromkeys(("cmd", "script", "commandLine"), "command"),
     **dict.fromkeys(("workdir", "cwd", "directory", "working_directory"), "folder"),
 }
+_SHELLS = ("sh", "bash", "zsh", "dash")
 
 
 class BashArguments(msgspec.Struct, rename="camel", frozen=True):
@@ -45,13 +46,14 @@ def _prepared(arguments: dict[str, Json]) -> dict[str, Json]:
     """Understand the arguments of other agents' shells: their names, a list of words, and a folder to work in."""
     repaired = renamed(arguments, _NAMES)
     match repaired.get("command"):
-        case [_, "-c" | "-lc", str(script)]:
+        case [str(shell), "-c" | "-lc", str(script)] if shell.rpartition("/")[2] in _SHELLS:
             repaired["command"] = script
         case [*words] if all(isinstance(word, str) for word in words):
             repaired["command"] = shlex.join(map(str, words))
     folder, command = repaired.pop("folder", None), repaired.get("command")
-    if isinstance(folder, str) and isinstance(command, str):
-        repaired["command"] = f"cd {shlex.quote(folder)} || exit\n{command}"
+    if folder and isinstance(folder, str) and isinstance(command, str):
+        place = f"./{folder}" if folder.startswith("-") else folder
+        repaired["command"] = f"cd {shlex.quote(place)} || exit\n{command}"
     return repaired
 
 

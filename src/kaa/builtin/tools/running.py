@@ -187,7 +187,11 @@ def _report(
         kept = shorter(kept, SHORT_END_LINES, SHORT_END_BYTES)
     elif head is not None:
         share = 1 - _BEGINNING
-        kept = shorter(kept, int(share * MAX_LINES), int(share * len(result.tail)))
+        end = shorter(kept, int(share * MAX_LINES), int(share * len(result.tail)))
+        if len(head.lines) + len(end.lines) >= result.output_lines:  # without colours, all of it is short
+            head = None
+        else:
+            kept = end
     status = _failure(result, timeout)
     parts = [kept.text if kept.text.strip("\n") else "(no output)" if status else "exit code 0, no output"]
     if failures is not None:

@@ -11,6 +11,7 @@ from tests.support.tables import each
         ("", "", [], []),
         ("a\n\nCommand exited with code 1", "a", ["Command exited with code 1"], []),
         ("a\n\n[Lines 1-2 of 9. x]\n\nCommand aborted", "a", ["Lines 1-2 of 9. x", "Command aborted"], []),
+        ("a\n\n[The first 8 lines; lines 18-30 of 30. x]", "a", ["The first 8 lines; lines 18-30 of 30. x"], []),
         ("a\n\n[sandbox] No.\n[sandbox] Nor that.", "a", [], ["No.", "Nor that."]),
         ("[sandbox] No.", "", [], ["No."]),
         ("a\n\n[sandbox] No.\nUse write for it.", "a", [], ["No.", "Use write for it."]),

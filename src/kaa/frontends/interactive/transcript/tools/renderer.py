@@ -12,8 +12,9 @@ from kaa.tui.style import Span
 
 # Lines that our tools, and pi's, write behind what a tool gave: what is missing, and how a command ended.
 _NOTE = re.compile(
-    r"\[(?:Lines \d|Showing lines \d|The last |Line \d+ is longer|The file is empty|\d+ background process|Process \d+:"
-    r"|Meanwhile, not by this command|stopped at \d|the search took|long lines cut|\d+ of \d+ (?:lines|names) shown)"
+    r"\[(?:Lines \d|Showing lines \d|The (?:first|last) |Line \d+ is longer|The file is empty"
+    r"|\d+ background process|Process \d+:|Meanwhile, not by this command|stopped at \d|the search took"
+    r"|long lines cut|\d+ of \d+ (?:lines|names) shown)"
     r"|Command (?:exited with code|was ended by signal|timed out after|aborted)"
     r"|(?:Interrupted|Stopped) by the user before|It finished\. The user stopped the run"
 )
