@@ -1,8 +1,10 @@
 """What is told of servers inside and what is opened by itself. Here the inside is this machine as well."""
 
 import asyncio
+import json
 import socket
 from collections.abc import Collection
+from pathlib import Path
 
 from kaa.workspace.network.ports import Ports
 
@@ -61,3 +63,27 @@ def test_of_many_servers_five_are_told_of_and_the_others_counted() -> None:
     assert len(told) == 6
     assert all(str(40_000 + number) in text for number, text in enumerate(told[:5]))
     assert told[-1] == "Commands listen on 25 more ports of the sandbox: /ports lists all."
+
+
+def test_a_port_that_the_users_configuration_names_is_not_opened_by_itself(tmp_path: Path) -> None:
+    async def inside(family: int) -> socket.socket:
+        return socket.socket(family, socket.SOCK_STREAM)
+
+    async def scenario(port: int) -> tuple[str, ...]:
+        async def listening() -> Collection[int]:
+            return {port}
+
+        ports = Ports(inside, listening, lambda: True, (str(tmp_path),))
+        told = await ports.look()
+        assert ports.forwards.active == ()
+        await ports.close_all()
+        return told
+
+    urls = ("http://127.0.0.1:40001/mcp", "http://localhost:40002", "http://[::1]:40003/v1")
+    (tmp_path / "mcp.json").write_text(json.dumps({"urls": urls, "oauth": {"callbackPort": 40_004}}))
+
+    for port in (40_001, 40_002, 40_003, 40_004):
+        [told] = asyncio.run(scenario(port))
+        assert "your own configuration names this port" in told
+    [told] = asyncio.run(scenario(40_005))
+    assert "names this port" not in told

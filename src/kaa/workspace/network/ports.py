@@ -5,17 +5,24 @@ started in the background.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+import glob
+import os
+import re
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 import msgspec
 
+from kaa.host.regular_files import beginning_of
 from kaa.workspace.network.forwarding import Forward, ForwardError, PortForwards
 from kaa.workspace.network.host_services import HostServices, MakeSocket
 
 # A command may listen on thousands of ports: the user is to hear of the first ones, and the machine to have some left.
 _MOST_INTRODUCED = 5
 _MOST_OPENED = 20
+_MOST_BYTES = 1024 * 1024
+_NAMED = re.compile(rb"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):(\d{1,5})\b|allbackPort\"\s*:\s*(\d{1,5})\b")
 
 Inside: TypeAlias = Callable[[], Awaitable[Collection[int]]]
 
@@ -40,13 +47,17 @@ class Ports:
     Args:
         listening: the ports on which commands, kaa's proxy or admitted services listen inside.
         opens: says whether each server is forwarded at the same number as soon as it is seen.
+        private: kaa's own directories: no port of this machine that is named there is opened without a word.
     """
 
-    def __init__(self, make_socket: MakeSocket, listening: Inside, opens: Callable[[], bool]) -> None:
+    def __init__(
+        self, make_socket: MakeSocket, listening: Inside, opens: Callable[[], bool], private: Sequence[str] = ()
+    ) -> None:
         self.forwards = PortForwards(make_socket)
         self.services = HostServices(make_socket)
         self._listening = listening
         self._opens = opens
+        self._private = private
         self._noted: set[int] = set()
         self._ended: set[int] = set()  # ports of servers that were seen and are gone
         self._looking = asyncio.Lock()
@@ -92,6 +103,11 @@ class Ports:
 
     async def _introduce(self, port: int) -> str:
         if self._opens() and len(self.forwards.active) < _MOST_OPENED:
+            if port in await asyncio.to_thread(_named_ports, self._private):
+                return (
+                    f"A command listens on port {port} of the sandbox. kaa does not open it by itself: your own"
+                    f" configuration names this port of your machine. (/forward {port} NUMBER opens it as another one.)"
+                )
             try:
                 forward = await self.forwards.open(port, port)
             except ForwardError as error:
@@ -100,3 +116,12 @@ class Ports:
                 )
             return f"Port {port} of the sandbox is open at {forward.url} (/ports close {port} closes it)."
         return f"A command listens on port {port} of the sandbox: /forward {port} opens it on this machine."
+
+
+def _named_ports(folders: Sequence[str]) -> set[int]:
+    """Ports of this machine that the user's configuration names: kaa sends keys and questions to what listens there."""
+    found: set[int] = set()
+    for file in (file for folder in folders for file in glob.glob(os.path.join(glob.escape(folder), "*.json"))):
+        with suppress(OSError):
+            found |= {int(one or other) for one, other in _NAMED.findall(beginning_of(file, _MOST_BYTES))}
+    return found

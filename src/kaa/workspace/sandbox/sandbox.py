@@ -156,7 +156,8 @@ class Sandbox:
         if self._ports is None:
             from kaa.workspace.network.ports import Ports  # lazily: few need it
 
-            self._ports = Ports(self._inside_socket, self._listening, lambda: self._options.ports == "open")
+            private = self._options.private
+            self._ports = Ports(self._inside_socket, self._listening, lambda: self._options.ports == "open", private)
         return self._ports
 
     @property
