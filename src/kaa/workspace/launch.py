@@ -66,14 +66,13 @@ def launch(wrap: Sequence[str] = ()) -> LaunchedHands:
             if _start and not wrap:
                 return LaunchedHands(_start(theirs.fileno()), ours)
             # -I and -S: nothing of the project or the user is imported. Its environment is empty because a
-            # command could read it.
+            # command could read it. It leaves the current directory once it has looked there.
             process: HandsProcess = subprocess.Popen(
                 [*wrap, sys.executable, "-I", "-S", "-X", "utf8", _SCRIPT],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE if wrap else subprocess.DEVNULL,  # a wrapper says there why it cannot
                 env={},
-                cwd="/",
                 start_new_session=True,
             )
     except OSError:

@@ -81,6 +81,15 @@ def test_directories_without_directories_are_not_listed(place: Path) -> None:
     assert run.stdout.split() == [str(place), f"{place}/outer"]
 
 
+def test_what_was_found_ahead_is_returned_once(place: Path) -> None:
+    (place / ".git").mkdir()
+    repositories.look_ahead(str(place))
+    (place / ".git").rmdir()
+
+    assert [found.entry for found in repositories.find(str(place))] == [f"{place}/.git"]
+    assert list(repositories.find(str(place))) == []
+
+
 def test_a_directory_named_head_hides_no_submodule(place: Path) -> None:
     module = repository(place / "library")
     (place / ".git" / "modules" / "a" / "objects").mkdir(parents=True)

@@ -59,8 +59,19 @@ class LinkedWorktree(NamedTuple):
         return _reference(self.entry, b"gitdir: ") == os.path.realpath(self.directory)
 
 
+_found_ahead: dict[str, Sequence[Repository]] = {}
+
+
+def look_ahead(root: str) -> None:
+    """Look now for what the next `find` of a directory returns."""
+    _found_ahead[root] = list(find(root))
+
+
 def find(root: str) -> Iterator[Repository]:
     """The repositories at and below a directory, to REPOSITORY_DEPTH."""
+    if (found := _found_ahead.pop(root, None)) is not None:
+        yield from found
+        return
     level, looked_at, counting = [root], 0, set[int]()
     for depth in range(REPOSITORY_DEPTH + 1):
         below: list[str] = []
