@@ -134,8 +134,8 @@ class Files:
     def _list(self, frame: Frame) -> FileReply:
         """Each entry is the first letter of its kind, its name, and a null byte, which no name can have."""
         with self._place(frame, self._path(frame)) as place:
-            entries = [kind[:1].encode() + name + b"\0" for kind, name in reading.entries(place)]
-        return FileReply({}, b"".join(entries))
+            records = "".join([f"{kind[0]}{name}\0" for kind, name in reading.entries(place)])
+        return FileReply({}, os.fsencode(records))
 
 
 def _error(number: int, message: str, *, changed: bool = False) -> FileReply:

@@ -85,13 +85,13 @@ def info_of(place: FileLocation) -> Info | None:
         return None
 
 
-def entries(place: FileLocation) -> Iterator[tuple[str, bytes]]:
+def entries(place: FileLocation) -> Iterator[tuple[str, str]]:
     """Kind and name of what is in a directory."""
     descriptor = place.open(os.O_RDONLY | os.O_DIRECTORY)
     try:
         with os.scandir(descriptor) as directory:
             for entry in directory:
-                yield _entry_kind(entry), os.fsencode(entry.name)
+                yield _entry_kind(entry), entry.name
     finally:
         os.close(descriptor)
 

@@ -32,7 +32,7 @@ from kaa.shell.components import (
 )
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
-from kaa.shell.loaded_extensions import LoadedExtensions
+from kaa.shell.loaded_extensions import LoadedExtensions, load_built_in
 from kaa.shell.models.access import ModelAccess
 from kaa.shell.opening import Surroundings, open_conversation
 from kaa.shell.options import ConversationOptions, HostOptions, switch_kind, switch_target
@@ -173,8 +173,11 @@ class Host:
             NobodyToAskError: nothing was decided about trust, and nobody can be asked.
             Exception: as `open_conversation` says.
         """
+        # Loaded while the hands start, for which `_trusting` may wait. kaa's own extensions are the first: their
+        # sections of the prompt are the same in all projects.
+        load_built_in(self._extensions.loaded)
         if self._has_servers(()):
-            _ = self._mcp_servers  # loaded while the hands start, for which the next line may wait
+            _ = self._mcp_servers
         name = id or self.new_id()
         asker = AttributingAsker(self._asker, conversation=name)
         options, configuration = await self._trusting(options, workspace, asker)

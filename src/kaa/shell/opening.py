@@ -39,7 +39,7 @@ from kaa.shell.containment import Containment, contain
 from kaa.shell.conversation import Conversation
 from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
 from kaa.shell.home import Home, expanded, session_folder
-from kaa.shell.loaded_extensions import LoadedExtensions, load_built_in
+from kaa.shell.loaded_extensions import LoadedExtensions
 from kaa.shell.models.access import ModelAccess
 from kaa.shell.models.link import link_session_model
 from kaa.shell.naming import Naming
@@ -286,7 +286,6 @@ async def _load_extensions(
     project: _Project, at: Surroundings
 ) -> tuple[tuple[ExtensionId, ...], tuple[ExtensionId, ...]]:
     """Load what the conversation uses. Returns the extensions of the project, and all."""
-    _ = load_built_in(at.extensions.loaded)  # first: their sections of the prompt are the same in all projects
     servers = await at.servers(at.workspace.root, project.files.servers, at.asker)
     components = await at.components(at.workspace.root, project.files.components, project.settings, at.notify, at.asker)
     extensions = (*project.files.extensions, *(() if servers is None else (servers,)), components)

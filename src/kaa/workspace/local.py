@@ -439,8 +439,8 @@ class LocalWorkspace:
 
     async def list(self, path: str) -> list[DirEntry]:
         frame = await self._reading(path, {**self._naming, "op": "list", "path": path})
-        records = frame.body.split(b"\0")[:-1]
-        return [DirEntry(record[1:].decode("utf-8", "replace"), KINDS.get(record[:1], "other")) for record in records]
+        records = frame.body.decode("utf-8", "replace").split("\0")[:-1]
+        return [DirEntry(record[1:], KINDS.get(record[:1], "other")) for record in records]
 
     async def search(self, query: SearchQuery) -> SearchResult:
         info = await self._existing(query.path)

@@ -98,10 +98,10 @@ async def list_named(workspace: "LocalWorkspace", path: str, untrusted: Sequence
     if own is None:
         return await workspace.list(path)
     found = await asyncio.to_thread(_list_own, own)
-    return [DirEntry(os.fsdecode(name), KINDS.get(kind[:1].encode(), "other")) for kind, name in found]
+    return [DirEntry(name, KINDS.get(kind[0], "other")) for kind, name in found]
 
 
-def _list_own(real_path: str) -> list[tuple[str, bytes]]:
+def _list_own(real_path: str) -> list[tuple[str, str]]:
     """Kind and name of what is in a directory, by a path of which no part is a symlink.
 
     Raises:

@@ -26,7 +26,7 @@ Links: TypeAlias = Literal["followed", "avoided", "refused"]
 # from; or in the user's home.
 Start: TypeAlias = Literal["trusting", "project", "home"]
 EntryKind = Literal["file", "directory", "symlink", "other"]
-KINDS: dict[bytes, EntryKind] = {b"f": "file", b"d": "directory", b"s": "symlink", b"o": "other"}
+KINDS: dict[str, EntryKind] = {"f": "file", "d": "directory", "s": "symlink", "o": "other"}
 """By the letters with which the hands say them."""
 
 
