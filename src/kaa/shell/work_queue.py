@@ -234,17 +234,19 @@ class WorkQueue:
         # What was said in the moment in which it stopped, or while /compact went on, would wait for ever.
         while not conversation.is_running and (late := _left_waiting(conversation, last, waited=waited)):
             conversation.hold(late)  # the last one waits for the runs about those before
-            while late:
-                if self._has_ended:
-                    self._unsaid += self._persons(late)
-                    break
+            while late and not self._has_ended:
                 with conversation.recording(late[0], partial(conversation.let_go, late[:1])):
                     try:
                         last = await self._working(conversation.submit(late[0]))
                     except Exception:
+                        late = late[1:] if _is_kept(conversation, late[0]) else late
                         self._unsaid += self._persons(late)
+                        conversation.let_go([one for one in late if one.note is not None])  # the queue keeps them
                         raise
                 del late[0]
+            if self._has_ended:  # nobody says what is left, which is kept beside the session
+                self._unsaid += _of_person(late)
+                break
         return last if isinstance(outcome, AgentEnd) and isinstance(last, AgentEnd) else outcome
 
     def _taken_back(self) -> list[UserMessage]:

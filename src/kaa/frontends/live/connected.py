@@ -82,6 +82,8 @@ class Served:
             try:
                 with conversation.recording(message, lambda: conversation.let_go([message])):
                     await self.hosted.work.say(message)
+                if message in conversation.waiting:  # another message was faster: the queue keeps this one
+                    conversation.let_go([message])
             except FORESEEN as error:
                 failed(str(error))
             except Exception as error:  # noqa: BLE001 isolation boundary: its client has its response already
