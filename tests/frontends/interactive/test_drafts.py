@@ -238,6 +238,34 @@ def test_what_a_session_has_of_a_draft_does_not_come_back(session: Path) -> None
     assert draft == Draft("one\n\ntwo")
 
 
+def test_each_recorded_message_takes_one_out_of_a_draft(session: Path) -> None:
+    store = MemoryStore("/project")
+    store.append(MessageEntry(message=user_message("one")))
+    with seated(session.parent) as seat:
+        keeper = _keeper(seat)
+        keeper.begin(session, Draft())
+        for text in ("fix it", "fix", "y", "y"):
+            _ = keeper.hold(text)
+        keeper.keep()
+    for text in ("fix it", "y"):
+        store.append(MessageEntry(message=user_message(text)))
+
+    assert recover_draft(session).without_recorded(Transcript(store)) == Draft("fix\n\ny")
+
+
+def test_a_draft_of_a_session_that_is_open_again_stays(session: Path) -> None:
+    with seated(session.parent) as seat:
+        keeper = _keeper(seat)
+        keeper.begin(session, Draft())
+        seat.main_view.editor.set_text("x" * (4 * 1024 * 1024 + 1))
+        keeper.begin(session.with_name("2026-02-03_other.jsonl"), Draft())
+        keeper.begin(session, Draft())
+        seat.main_view.editor.set_text("small")
+        keeper.keep()
+
+    assert recover_draft(session) == Draft("small")
+
+
 def test_a_draft_goes_with_its_editor_to_another_session_and_is_on_the_disk_all_the_time(session: Path) -> None:
     other = session.with_name("2026-02-03_other.jsonl")
     with seated(session.parent) as seat:

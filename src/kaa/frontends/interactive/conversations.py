@@ -204,7 +204,9 @@ class Conversations:
 
     def submit(self, *, follow_up: bool = False) -> None:
         """Do what stands in the editor, or keep it until there is a conversation."""
-        if self._is_open and self._waiting:  # for a moment: what was entered before goes first
+        if (
+            self._is_open and self._waiting and not self._ui.main_view.editor.is_empty
+        ):  # for a moment: what was entered before goes first
             self.keep([self._ui.main_view.editor.take()])
         elif self._is_open or (not self._is_opening and self._submission.needs_no_conversation):
             self._submission.submit(follow_up=follow_up)

@@ -70,7 +70,15 @@ class Draft(msgspec.Struct, frozen=True):
                     if entry.message.timestamp < self.sent[0].at:
                         break
                     recorded.append(entry.message.said.text)
-        left = [one.text for one in self.sent if not any(text.startswith(one.text) for text in recorded)]
+        left = []
+        for text in (one.text for one in self.sent):
+            found = next(
+                (place for place in range(len(recorded) - 1, -1, -1) if recorded[place].startswith(text)), None
+            )
+            if found is None:
+                left.append(text)
+            else:  # each counts once, and in its turn
+                del recorded[found:]
         typed = self.text[len(_joined(one.text for one in self.sent)) :].removeprefix("\n\n")
         return Draft(_joined((*left, typed)), self.images)
 
@@ -149,7 +157,7 @@ class DraftKeeper:
             self.keep_then(left.let_go)
 
         def remove() -> None:
-            for path in filter(None, (before, images_before)):
+            for path in filter(None, (before, images_before) if before != self._path else ()):
                 with contextlib.suppress(OSError):
                     path.unlink(missing_ok=True)
 

@@ -262,8 +262,8 @@ class Attached:
         elif text.startswith("!"):
             self._view.say("commands of your own run in the terminal of that kaa, or in a shell", "warning")
         else:
+            self._view.editor.take()  # before: the draft has what is held and what is in the editor
             release = self._drafts.hold(text)
-            self._view.editor.take()
             self._said.append(text)
 
             def received(told: AnyTold) -> None:
