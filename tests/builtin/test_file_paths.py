@@ -14,6 +14,7 @@ from kaa.workspace.protocol import (
     FileContent,
     FileInfo,
     FindResult,
+    LineSlice,
     OnOutput,
     SearchQuery,
     SearchResult,
@@ -48,6 +49,9 @@ class FailingWorkspace(MemoryWorkspace):
         return await super().stat(path)
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
+        raise self._error
+
+    async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         raise self._error
 
     async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:

@@ -63,10 +63,8 @@ def test_the_write_tool_is_held_to_the_same_and_no_symlink_leads_outside(kaa: Ka
     assert str(outside) in told[1]
 
 
-@pytest.mark.usefixtures("kaa")
-def test_secrets_cannot_be_read_by_any_tool(elsewhere: Path) -> None:
-    kaa = Kaa(elsewhere)
-
+@pytest.mark.usefixtures("elsewhere")
+def test_secrets_cannot_be_read_by_any_tool(kaa: Kaa) -> None:
     done, told = _play(
         kaa,
         call("bash", command=f"cat {kaa.home}/models.json; env"),
