@@ -320,6 +320,23 @@ def test_a_crash_of_node_is_told_with_its_error(kaa: Kaa, server: ModelServer) -
     assert "it exited with code 1: Error: Cannot find module 'x'" in results(server)[0]
 
 
+def test_a_key_that_a_server_repeats_reaches_no_model(kaa: Kaa, server: ModelServer) -> None:
+    kaa.setenv(MINE="k3y-of-mine/1")
+    configure(kaa, kaa.home / "mcp.json")
+    file = json.loads((kaa.home / "mcp.json").read_text())
+    env: Json = {"LAB_TOKEN": "${MINE}"}
+    file["mcpServers"]["scripted"]["env"] = env
+    file["mcpServers"]["ends"] = {"command": "/bin/sh", "args": ["-c", 'echo "bad $LAB_TOKEN" >&2; exit 1'], "env": env}
+    (kaa.home / "mcp.json").write_text(json.dumps(file))
+    arguments = {"action": "call", "server": "scripted", "tool": "echo", "arguments": {"text": "it is k3y-of-mine/1"}}
+    server.begin([call("mcp", **arguments), call("mcp", action="connect", server="ends"), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert "it is [redacted]" in results(server)[0]
+    assert "it exited with code 1: bad [redacted]" in results(server)[1]
+
+
 def test_a_file_for_one_run_that_commands_could_have_written_is_approved_first(kaa: Kaa, server: ModelServer) -> None:
     configure(kaa, kaa.project / "more.json")
     arguments = {"action": "call", "server": "scripted", "tool": "echo", "arguments": {"text": "this once"}}

@@ -108,6 +108,10 @@ class PlainProgram:
         """See `ServerProgram`."""
         return ""
 
+    def discreet(self, line: bytes) -> bytes:
+        """See `ServerProgram`: it has no secrets."""
+        return line
+
 
 class Observed:
     """Remembers what a client tells its observer."""

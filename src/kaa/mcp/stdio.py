@@ -39,6 +39,9 @@ class ServerProgram(Protocol):
 
     def take_hindrance(self, said: str = "", asked: str = "") -> str: ...
 
+    def discreet(self, line: bytes) -> bytes:
+        """A line that it wrote, without the secrets that it was given."""
+
 
 class StdioConnection(ServerConnection):
     """A connection to a program.
@@ -97,7 +100,7 @@ class StdioConnection(ServerConnection):
             self._inlet.close()
 
     async def _read(self, reader: asyncio.StreamReader, program: ServerProgram) -> None:
-        problem = await self._problem(reader)
+        problem = await self._problem(reader, program)
         if problem:
             program.end()
         over = asyncio.ensure_future(program.wait())
@@ -109,7 +112,7 @@ class StdioConnection(ServerConnection):
         else:
             self._ended("it closed its standard output")
 
-    async def _problem(self, reader: asyncio.StreamReader) -> str:
+    async def _problem(self, reader: asyncio.StreamReader, program: ServerProgram) -> str:
         """Receive until the end. Returns what the program did wrong; empty for nothing."""
         stray = 0
         while True:
@@ -126,7 +129,7 @@ class StdioConnection(ServerConnection):
             if not line.strip():
                 continue
             try:
-                found = messages.decode(line)
+                found = messages.decode(program.discreet(line))
             except MalformedMessageError as error:
                 stray += 1
                 self._strayed(str(error))

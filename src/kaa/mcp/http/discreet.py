@@ -1,8 +1,9 @@
 """Answers without the secrets of their requests: some servers repeat headers on error pages, which models then read."""
 
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -29,12 +30,27 @@ class DiscreetTransport:
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
         values = {value.rpartition(" ")[2] for name, value in request.headers if _SECRET_NAME.search(name)}
-        spelled = {spelling for value in values if len(value) >= _SHORTEST for spelling in _spellings(value)}
-        secrets = sorted(spelled, key=len, reverse=True)
+        secrets = _spelled(values)
         async with self._transport.send(request) as response:
             yield replace(response, body=_without(secrets, response.chunks())) if secrets else response
 
     async def close(self) -> None: ...
+
+
+def discreetly(values: Iterable[str]) -> Callable[[bytes], bytes]:
+    """Return what removes secrets from a text that is whole.
+
+    Args:
+        values: the secrets; short ones are left in.
+    """
+    if not (secrets := _spelled(values)):
+        return lambda data: data
+    return partial(re.compile(b"|".join(map(re.escape, secrets))).sub, _INSTEAD)
+
+
+def _spelled(values: Iterable[str]) -> Sequence[bytes]:
+    spelled = {spelling for value in values if len(value) >= _SHORTEST for spelling in _spellings(value)}
+    return sorted(spelled, key=len, reverse=True)
 
 
 def _spellings(secret: str) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs
 from kaa.host.shims import leads_to_shim
 from kaa.mcp.errors import ServerGoneError
+from kaa.mcp.http.discreet import discreetly
 from kaa.mcp.parsing import cleaned
 from kaa.shell.code_in_place import CodeInPlace, UnwrittenCode
 from kaa.shell.mcp.approvals import ApprovalRecordsError
@@ -44,6 +45,7 @@ from kaa.shell.mcp.unconfined import HiddenWordError, writable_word
 from kaa.shell.settings import SettingsError
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import OwnStreams
+from kaa.workspace.environment import is_secret
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
@@ -101,8 +103,10 @@ class ServerProcess:
         log: Callable[[str], None],
         hindrance: Callable[[Sequence[Blocked], str, str], str],
         silence: str,
+        discreet: Callable[[bytes], bytes],
     ) -> None:
         self._program = program
+        self.discreet = discreet
         self._log = log
         self._hindrance = hindrance
         self._silence = silence
@@ -158,7 +162,7 @@ class ServerProcess:
 
     def _keep(self, lines: list[bytes]) -> None:
         for line in lines:
-            text = cleaned(line[:_MAX_LINE_CHARACTERS].decode(errors="replace"))
+            text = cleaned(self.discreet(line)[:_MAX_LINE_CHARACTERS].decode(errors="replace"))
             self._cause.add(text)
             if text := text.strip():
                 self._log(text)
@@ -269,6 +273,7 @@ async def _start(
         unconfined=place.is_full_access(),
         ended=closing.close,
         silence=silence_of(server),
+        discreet=discreetly(value for name, value in line.variables.items() if is_secret(name)),
     )
     if packages is not None:
         packages.tell(lambda package: _end_for(process, _EXCHANGED.format(package), server, place))
@@ -412,6 +417,7 @@ async def _started(
     unconfined: bool,
     ended: Callable[[], None],
     silence: str,
+    discreet: Callable[[bytes], bytes],
 ) -> ServerProcess:
     with ExitStack() as ours, ExitStack() as theirs:
 
@@ -436,7 +442,7 @@ async def _started(
         for warning in program.warnings if rights.hosts or program.tier == "none" else ():
             log(warning)
         ours.pop_all()
-        return ServerProcess(program, stdin[0], stdout[0], stderr[0], log, hindrance, silence)
+        return ServerProcess(program, stdin[0], stdout[0], stderr[0], log, hindrance, silence, discreet)
 
 
 def _program(name: str, base: str, place: ServerPlace, admitted: Mapping[str, str]) -> str:
