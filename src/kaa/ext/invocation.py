@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kaa.core.messages import TextContent, UserMessage
-from kaa.tui.sanitize import sanitize
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*")
 _INVOCATION = re.compile(rf"/({_NAME.pattern})(?:\s+(.*))?\Z", re.DOTALL)
@@ -46,6 +45,8 @@ def as_message(text: str) -> str:
 
     What nobody typed here must not be obeyed: a screen does not show all of a long text.
     """
+    from kaa.tui.sanitize import sanitize  # lazy: few modes have an editor
+
     clean = sanitize(text)
     return f" {clean}" if clean.startswith("!") or invocation_in(clean) else clean
 
