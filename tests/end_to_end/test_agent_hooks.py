@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -282,15 +283,15 @@ def test_servers_answer_for_hooks_of_the_users_and_not_for_those_of_a_project(ka
     assert "http hooks of projects and plugins are not supported" in finished.err
 
 
-def configure_server(kaa: Kaa, tier: str) -> dict[str, Any]:
-    """A server of the user's, and a hook that calls its tool."""
+def configure_server(kaa: Kaa, tier: str, file: Path | None = None) -> dict[str, Any]:
+    """A server of the user's, or one that `file` configures, and a hook that calls its tool."""
     if tier == "none":
         pytest.skip("nothing confines servers on this machine: kaa doctor says why")
     folder = kaa.home.parent / "server"
     write(folder / "server.py", Path(mcp_server.__file__).read_text())
     write(folder / "script.json", "{}")
     entry = {"command": sys.executable, "args": [str(folder / "server.py"), str(folder / "script.json")]}
-    write(kaa.home / "mcp.json", json.dumps({"mcpServers": {"scripted": entry}}))
+    write(file or kaa.home / "mcp.json", json.dumps({"mcpServers": {"scripted": entry}}))
     kaa.setenv(HOME=str(kaa.home.parent / "person"))
     (kaa.home.parent / "person").mkdir()
     text = json.dumps({"decision": "deny", "reason": "not ${tool_input.command}"})
@@ -298,17 +299,52 @@ def configure_server(kaa: Kaa, tier: str) -> dict[str, Any]:
 
 
 def test_the_users_hooks_can_refuse_what_hooks_of_a_project_do(kaa: Kaa, server: ModelServer, tier: str) -> None:
-    tool = configure_server(kaa, tier)
+    tool = configure_server(kaa, tier, kaa.project / ".mcp.json")
     log = kaa.home.parent / "log"
     write(kaa.project / ".claude" / "settings.json", hooks(("PreToolUse", "Bash", tool)))
     write(kaa.home / "hooks.json", hooks(("PreToolUse", "mcp.*", {"command": f"cat >>{log}; exit 2"})))
     trust(kaa.project, kaa.home)
+    assert kaa.run("mcp", "approve", "scripted", "--yes").code == 0
+    server.begin([call("bash", command="echo x"), say("Done.")])
+
+    finished = kaa.run("-p", "--trust", "Go")
+
+    assert "not echo x" in log.read_text()
+    assert "not echo x" not in results(server)[0], finished.err
+
+
+def test_hooks_of_a_project_or_plugin_do_not_call_servers_of_the_user(kaa: Kaa, server: ModelServer, tier: str) -> None:
+    of_both = hooks(("PreToolUse", "Bash", configure_server(kaa, tier)))
+    write(kaa.project / ".claude" / "settings.json", of_both)
+    trust(kaa.project, kaa.home)
+    plugin = kaa.home.parent / "plugin"
+    write(plugin / ".claude-plugin" / "plugin.json", json.dumps({"name": "other"}))
+    write(plugin / "hooks" / "hooks.json", of_both)
+    assert kaa.run("plugin", "install", "--yes", str(plugin)).code == 0
+    server.begin([call("bash", command="echo x"), say("Done.")])
+
+    finished = kaa.run("-p", "--trust", "Go")
+
+    assert "not echo x" not in results(server)[0]
+    for owner in ("project", "plugin"):
+        assert f"it may call only servers of its {owner}, and scripted is none" in finished.err
+
+
+def test_a_hook_of_a_plugin_calls_the_server_of_the_plugin(kaa: Kaa, server: ModelServer, tier: str) -> None:
+    plugin = kaa.home.parent / "plugin"
+    tool = configure_server(kaa, tier, plugin / ".mcp.json")
+    shutil.copytree(kaa.home.parent / "server", plugin / "server")
+    arguments = [f"${{CLAUDE_PLUGIN_ROOT}}/server/{name}" for name in ("server.py", "script.json")]
+    entry = {"command": sys.executable, "args": arguments}
+    write(plugin / ".mcp.json", json.dumps({"mcpServers": {"scripted": entry}}))
+    write(plugin / ".claude-plugin" / "plugin.json", json.dumps({"name": "other"}))
+    write(plugin / "hooks" / "hooks.json", hooks(("PreToolUse", "Bash", tool)))
+    assert kaa.run("plugin", "install", "--yes", str(plugin)).code == 0
     server.begin([call("bash", command="echo x"), say("Done.")])
 
     finished = kaa.run("-p", "Go")
 
-    assert "not echo x" in log.read_text()
-    assert "not echo x" not in results(server)[0], finished.err
+    assert "not echo x" in results(server)[0], finished.err
 
 
 def test_tools_of_servers_answer_for_hooks(kaa: Kaa, server: ModelServer, tier: str) -> None:

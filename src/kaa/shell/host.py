@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from kaa.ext.showing import DisplayOutput
     from kaa.shell.components.extensions import ComponentExtensions
     from kaa.shell.extensions.processes import ExtensionProcesses
+    from kaa.shell.mcp.config.entry import ConfiguredServer
     from kaa.shell.mcp.servers import McpServers, Unlisted
     from kaa.shell.mcp.trusted_servers import TrustedServers
     from kaa.shell.sessions import Sessions
@@ -325,7 +326,13 @@ class Host:
         return any(agent_servers(self.home))
 
     async def _components(
-        self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None], asker: Asker
+        self,
+        root: str,
+        files: Sequence[FoundFile],
+        server_files: Sequence[ServerFile],
+        settings: Settings,
+        notify: Callable[[str], None],
+        asker: Asker,
     ) -> ExtensionId:
         """What files of kaa, of a project and of the user define, such as skills and hooks, as an extension."""
         agents = settings.use_files_of
@@ -337,7 +344,15 @@ class Host:
         plugins = enabled_plugins(self.home, notify)
         if not files and not places and plugins is None and not settings.lsp:
             return self._extensions.load_agents(settings.agent_models)
-        return await self._component_extensions.of_conversation(root, files, places, settings, plugins, notify, asker)
+
+        def servers() -> "Sequence[ConfiguredServer]":
+            if not self._has_servers(server_files):
+                return ()
+            return self._mcp_servers.of_project(root, server_files)[1].configured
+
+        return await self._component_extensions.of_conversation(
+            root, files, places, settings, plugins, servers, notify, asker
+        )
 
     async def _tell_of_unused_hooks(self, agents: Sequence[ForeignAgent], notify: Callable[[str], None]) -> None:
         """Tell of the user's hooks of other agents that are not used, if there are files that may have some."""

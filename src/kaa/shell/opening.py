@@ -105,7 +105,9 @@ class Surroundings(msgspec.Struct, frozen=True):
     models: ModelAccess
     decisions: "Callable[[], TrustDecisions]"
     servers: Callable[[str, Sequence[ServerFile], Asker], Awaitable[ExtensionId | None]]
-    components: Callable[[str, Sequence[FoundFile], Settings, Callable[[str], None], Asker], Awaitable[ExtensionId]]
+    components: Callable[
+        [str, Sequence[FoundFile], Sequence[ServerFile], Settings, Callable[[str], None], Asker], Awaitable[ExtensionId]
+    ]
     project_extensions: tuple[ExtensionId, ...] = ()
 
 
@@ -287,7 +289,10 @@ async def _load_extensions(
 ) -> tuple[tuple[ExtensionId, ...], tuple[ExtensionId, ...]]:
     """Load what the conversation uses. Returns the extensions of the project, and all."""
     servers = await at.servers(at.workspace.root, project.files.servers, at.asker)
-    components = await at.components(at.workspace.root, project.files.components, project.settings, at.notify, at.asker)
+    files = project.files
+    components = await at.components(
+        at.workspace.root, files.components, files.servers, project.settings, at.notify, at.asker
+    )
     extensions = (*project.files.extensions, *(() if servers is None else (servers,)), components)
     return extensions, await at.extensions.load(project.settings, extensions)
 

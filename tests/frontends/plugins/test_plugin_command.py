@@ -120,6 +120,21 @@ def test_what_a_plugin_would_run_is_shown_and_nothing_is_installed_without_a_yes
     assert PluginRecords(world.home).read().plugins == {}
 
 
+def test_hooks_that_call_servers_are_not_shown_as_programs_of_the_sandbox(world: World) -> None:
+    calls = [{"type": "mcp_tool", "server": name, "tool": "sh", "input": {"cmd": "ls"}} for name in ("db", "lab")]
+    write(world.market / "plugins" / "tools", {"hooks/hooks.json": json.dumps({"hooks": {"Stop": [{"hooks": calls}]}})})
+    world.add()
+
+    world.plugin("install", "tools")
+
+    told = 'Stop: mcp_tool calls the tool sh of MCP server {} with {{"cmd":"ls"}}'
+    assert (
+        "  2 hooks, without a program:\n"
+        f"    {told.format('db')}\n"
+        f"    {told.format('lab')} (is not run: that is no server of the plugin)\n"
+    ) in world.out
+
+
 def test_what_the_servers_of_a_plugin_say_of_their_login_is_shown(world: World) -> None:
     oauth = {"authServerMetadataUrl": "https://login.example/meta", "clientId": "one", "scope": "all files"}
     servers = {"far": {"url": "https://far.example/mcp", "oauth": oauth}}

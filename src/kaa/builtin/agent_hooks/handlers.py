@@ -281,6 +281,9 @@ async def _http(hook: HookDefinition, text: str) -> HookOutcome:
 
 
 async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -> HookOutcome:
+    if not hook.may_call:
+        owner = "plugin" if hook.plugin else "project"
+        return failed(hook, f"was not run: it may call only servers of its {owner}, and {hook.server} is none")
     from kaa.builtin.mcp.names import tool_prefix  # lazy: few hooks ask tools
     from kaa.builtin.mcp.results import unframed
 

@@ -33,6 +33,10 @@ async def listing(hooks: Sequence[HookDefinition], problems: Sequence[str], work
                 is_judged = held and not hook.of_project and hook.sandboxed is None
                 lines.append(f"    runs {'in the sandbox' if held else 'with your rights'}{_WHY if is_judged else ''}")
                 lines += [f"    {one}" for one in _written_files(hook) if is_judged]
+            if not hook.may_call:
+                lines.append(
+                    f"    is not run: {hook.server} is no server of its {'plugin' if hook.plugin else 'project'}"
+                )
             lines += [f"    {note}" for note in hook.notes]
     return "\n".join([*lines, *(["", "Not used:", *(f"  {one}" for one in problems)] if problems else [])])
 

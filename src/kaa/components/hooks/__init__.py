@@ -54,6 +54,8 @@ class HookDefinition(msgspec.Struct, frozen=True):
         headers: likewise; values may have `$VARIABLE`.
         allowed_variables: which variables these may name.
         server: of an `mcp_tool` handler.
+        may_call: likewise: whether it may call that server. A plugin's hook may call its plugin's only, and a
+            project's those of the project.
         tool: likewise.
         input: likewise, its arguments.
         prompt: of a `prompt` handler.
@@ -89,6 +91,7 @@ class HookDefinition(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     allowed_variables: tuple[str, ...] = ()
     server: str = ""
+    may_call: bool = True
     tool: str = ""
     input: str = "{}"
     prompt: str = ""

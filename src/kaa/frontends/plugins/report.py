@@ -4,6 +4,7 @@ import filecmp
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -83,11 +84,12 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
         yield from _files("theme", plugin.themes, "/theme selects them")
     yield from _files("text", plugin.context_files, "the model gets them in every conversation")
     hooks, notes = _hooks(plugin)
-    if hooks:
-        yield f"  {counted(len(hooks), 'hook')}, run in the sandbox:"
-        yield from (f"    {line}" for line in hooks)
-        if any(option.secret for option in plugin.options):
-            yield "    programs of the project that the plugin's own scripts start see its secret options, too"
+    for found, how in ((hooks.programs, "run in the sandbox"), (hooks.others, "without a program")):
+        if found:
+            yield f"  {counted(len(found), 'hook')}, {how}:"
+            yield from (f"    {line}" for line in found)
+    if hooks.programs and any(option.secret for option in plugin.options):
+        yield "    programs of the project that the plugin's own scripts start see its secret options, too"
     for name, line in _servers(plugin):
         yield f"  MCP server {name}: {line}"
     without = " (without the secret options)" if any(option.secret for option in plugin.options) else ""
@@ -149,15 +151,25 @@ def _files(kind: str, files: Sequence[PluginFile], rights: str) -> Iterator[str]
         yield f"  {counted(len(files), kind)} ({rights}): {listed([file.name for file in files], _MAX_NAMES)}"
 
 
-def _hooks(plugin: Plugin) -> tuple[list[str], list[str]]:
+class _Hooks(NamedTuple):
+    """A line for each hook: those that are programs, and those that ask models or servers."""
+
+    programs: list[str]
+    others: list[str]
+
+
+def _hooks(plugin: Plugin) -> tuple[_Hooks, list[str]]:
     hooks, notes = plugin_hooks(plugin, _FOLDERS)
     has_secrets = any(option.secret for option in plugin.options)
-    lines = []
+    found = _Hooks([], [])
     for hook in hooks:
         without = has_secrets and hook.handler == "command" and not hook.has_secrets
         told = " (without the secret options: it starts programs that are not of the plugin)" if without else ""
+        if hook.handler == "mcp_tool" and hook.server not in plugin.mcp_servers:
+            told = " (is not run: that is no server of the plugin)"
+        lines = found.programs if hook.handler == "command" else found.others
         lines.append(f"{hook.named_event} {hook.matcher}".rstrip() + f": {hook.handler} {hook.title}{told}")
-    return lines, [*notes, *dict.fromkeys(note for hook in hooks for note in hook.notes)]
+    return found, [*notes, *dict.fromkeys(note for hook in hooks for note in hook.notes)]
 
 
 def _servers(plugin: Plugin) -> Iterator[tuple[str, str]]:
@@ -223,7 +235,7 @@ def _changes(before: Plugin, now: Plugin) -> Iterator[str]:
 def _parts(plugin: Plugin) -> Iterator[str]:
     for kind, files in _texts_of_plugin(plugin):
         yield from (f"{kind} {file.name}" for file in files)
-    yield from (f"hook {line}" for line in _hooks(plugin)[0])
+    yield from (f"hook {line}" for lines in _hooks(plugin)[0] for line in lines)
     yield from (f"MCP server {name}: {line}" for name, line in _servers(plugin))
 
 

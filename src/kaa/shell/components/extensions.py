@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kaa.builtin.command_files import UsableCommand
     from kaa.components.agent_definition import AgentDefinition, ModelRole
     from kaa.components.hooks import HookDefinition, HookFile
+    from kaa.shell.mcp.config.entry import ConfiguredServer
     from kaa.shell.plugins.use import EnabledPlugins
     from kaa.shell.trust.own_in_projects import OwnParts
 
@@ -49,6 +50,7 @@ class ComponentExtensions:
         places: Sequence[Place],
         settings: Settings,
         plugins: "EnabledPlugins | None",
+        servers: "Callable[[], Sequence[ConfiguredServer]]",
         notify: Callable[[str], None],
         asker: Asker,
     ) -> ExtensionId:
@@ -57,6 +59,7 @@ class ComponentExtensions:
         Args:
             files: the files of the project's components that the user trusts.
             plugins: the user's; None if there are none.
+            servers: gives the MCP servers of the conversation.
             notify: told, in a sentence each, what cannot be used.
             asker: asks the person about hooks of theirs that commands could write.
         """
@@ -80,6 +83,10 @@ class ComponentExtensions:
         hooks, hook_problems = _hooks(root, hook_files, foreign, plugins)
         own_hooks, own_problems = _hooks_of_components(components)
         hooks, hook_problems = (*hooks, *own_hooks), (*hook_problems, *own_problems)
+        if any(hook.handler == "mcp_tool" for hook in hooks):
+            from kaa.shell.components.hook_servers import with_own_servers  # lazy: few hooks call tools
+
+            hooks = with_own_servers(hooks, servers())
         parts = _Parts(
             tuple(skill for one in components if (skill := one.skill_file(root)) is not None),
             tuple(command for one in components if (command := _command(one)) is not None),

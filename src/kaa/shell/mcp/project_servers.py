@@ -90,6 +90,11 @@ class ProjectServers:
             raise ServerUnavailableError(f"There is no MCP server {name!r}. Configured: {names}")
         return found
 
+    @property
+    def configured(self) -> tuple[ConfiguredServer, ...]:
+        """The servers as they are configured."""
+        return tuple(server.configured for server in self._servers.values())
+
     def servers(self) -> tuple[ServerView, ...]:
         return tuple(server.view() for server in self._servers.values())
 

@@ -208,7 +208,7 @@ def servers_of(plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json
         if isinstance(entry, dict) and entry.get("command"):
             given = entry.get("env")
             entry = {**entry, "env": {**environment, **(given if isinstance(given, dict) else {})}}
-        entries[_server_name(plugin.name, name)] = entry
+        entries[server_name(plugin.name, name)] = entry
     return PluginServers(folders, _MCP.get(plugin.dialect, "claude"), entries)
 
 
@@ -250,11 +250,12 @@ def _with_own_names(text: str, plugin: Plugin) -> str:
     """A text with kaa's names of the servers' tools. Those of Claude Code are `mcp__plugin_PLUGIN_SERVER__TOOL`."""
     for server in plugin.mcp_servers:
         theirs = _NO_NAME.sub("_", f"mcp__plugin_{plugin.name}_{server}")
-        ours = tool_prefix(_server_name(plugin.name, server)).removesuffix("__")
+        ours = tool_prefix(server_name(plugin.name, server)).removesuffix("__")
         text = re.sub(rf"\b{re.escape(theirs)}(?=__|[^\w-]|$)", ours, text)
     return text
 
 
-def _server_name(plugin: str, server: str) -> str:
+def server_name(plugin: str, server: str) -> str:
+    """Kaa's name of a server of a plugin."""
     name = server if server == plugin else f"{plugin}-{server}"
     return _NO_NAME.sub("-", name)[:_MAX_SERVER_NAME].strip("-")
