@@ -62,6 +62,7 @@ class McpTools:
     def __init__(self, host: McpHost) -> None:
         self._host = host
         self._known: dict[str, RegisteredTool] = {}
+        self._of_servers: dict[str, dict[str, RegisteredTool]] = {}
         self._views: list[ServerView] = []
 
     @property
@@ -85,10 +86,12 @@ class McpTools:
         names = tool_names((view.name, info.name) for view, info in offered)
         servers = {view.name: ToolServer(view.name, view.host, _rule(view, views)) for view in views}
         renewed: dict[str, RegisteredTool] = {}
+        self._of_servers = {view.name: {} for view in views}
         for view, info in offered:
             if (exposure := exposures(view, info.name)) is not None:
                 name = names[(view.name, info.name)]
                 renewed[name] = self._registered(view, info, name, exposure, servers[view.name])
+                self._of_servers[view.name][info.name] = renewed[name]
         self._known = renewed
         return list(renewed.values())
 
@@ -99,11 +102,7 @@ class McpTools:
 
     def of_server(self, server: str) -> dict[str, RegisteredTool]:
         """The registered tools of a server, by the names that the server gives them."""
-        return {
-            tool.tool.info.name: tool
-            for tool in self._known.values()
-            if isinstance(tool.tool, McpTool) and tool.tool.server == server
-        }
+        return self._of_servers.get(server, {})
 
     def _registered(
         self, view: ServerView, info: ToolInfo, name: str, exposure: Exposure, server: ToolServer
