@@ -40,9 +40,8 @@ def test_a_program_gets_an_answer_to_what_it_asks(kaa: Kaa, server: ModelServer)
 
     kaa.run("-p", "Go")
 
-    started, answered, _, ended = results(server)
-    assert started.startswith("name?")
-    assert answered.startswith("hello Ada\n[Process 1: running")
+    _, answered, _, ended = results(server)
+    assert "hello Ada\n[Process 1: running" in answered
     assert "exited with code 0" in ended
 
 

@@ -22,7 +22,7 @@ from kaa.workspace.protocol import (
     OnOutput,
     TooManyProcessesError,
 )
-from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from tests.support.agents import run
 from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
@@ -260,6 +260,18 @@ def test_what_runs_outside_the_sandbox_takes_no_input(local: RunLocal) -> None:
         started = [await view.run_in_background(command) for view in outside]
 
         assert not any([await workspace.processes.write(one.id, b"x\n") for one in started])
+
+    local(scenario, sandbox=SandboxOptions())
+
+
+@pytest.mark.usefixtures("mounts")
+def test_what_may_do_more_than_commands_may_now_takes_no_input(local: RunLocal) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        process = await workspace.run_in_background(CommandRequest(["cat"], terminal=True))
+        await workspace.change(SandboxChange(mode="read-only"))
+        assert not await workspace.processes.write(process.id, b"x\n")
+        await workspace.change(SandboxChange(mode="workspace-write"))
+        assert await workspace.processes.write(process.id, b"x\n")
 
     local(scenario, sandbox=SandboxOptions())
 

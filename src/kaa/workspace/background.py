@@ -44,12 +44,15 @@ class ProcessTable:
         self._watchers.append(changed)
         return lambda: self._watchers.remove(changed)
 
-    def start(self, command: CommandRequest, run: RunCommand) -> BackgroundProcess:
+    def start(
+        self, command: CommandRequest, run: RunCommand, rights: Callable[[], object] = lambda: None
+    ) -> BackgroundProcess:
         """Let a command run on its own.
 
         Args:
             command: its `tail_bytes` limit what is kept of the output here too.
             run: runs it to its end; cancelling that stops it.
+            rights: of commands at the moment. It takes input as long as they are those that it began with.
 
         Raises:
             TooManyProcessesError: as many as are allowed are running.
@@ -59,7 +62,7 @@ class ProcessTable:
             raise TooManyProcessesError(f"{_MAX_RUNNING} background processes are running; stop one of them first.")
         self._forget_oldest()
         self._last_id += 1
-        process = _Process(self._last_id, command, run, self._logs() if command.spill else None)
+        process = _Process(self._last_id, command, run, self._logs() if command.spill else None, rights)
         self._processes[process.id] = process
         process.task.add_done_callback(lambda _: self._tell(process))
         self._tell(process)
@@ -93,8 +96,8 @@ class ProcessTable:
         return process.info
 
     async def write(self, process_id: int, data: bytes) -> bool:
-        terminal = self._process(process_id).terminal
-        return terminal is not None and await terminal.write(data)
+        process = self._process(process_id)
+        return process.terminal is not None and process.has_rights_of_now and await process.terminal.write(data)
 
     async def stop(self, process_id: int) -> BackgroundProcess:
         process = self._process(process_id)
@@ -125,11 +128,19 @@ class ProcessTable:
 class _Process:
     """One command and what it has printed."""
 
-    def __init__(self, process_id: int, command: CommandRequest, run: RunCommand, logs: str | None) -> None:
+    def __init__(
+        self,
+        process_id: int,
+        command: CommandRequest,
+        run: RunCommand,
+        logs: str | None,
+        rights: Callable[[], object],
+    ) -> None:
         from kaa.workspace.output import OutputCollector  # lazy: few commands run in the background
 
         self.id = process_id
         self._command = command
+        self._rights, self._begun_with = rights, rights()
         self._started = time.monotonic()
         self._seconds: float | None = None
         self._output = OutputCollector(command.tail_bytes, logs=logs, spill_lines=command.spill_lines, on_output=None)
@@ -139,6 +150,11 @@ class _Process:
         self.task.add_done_callback(_look_at)
         if (terminal := self.terminal) is not None:  # also if it is stopped before it begins
             self.task.add_done_callback(lambda _: terminal.close())
+
+    @property
+    def has_rights_of_now(self) -> bool:
+        """Whether a command that begins now could do the same: in plan mode, no older shell may be told what to do."""
+        return self._rights() == self._begun_with
 
     @property
     def info(self) -> BackgroundProcess:

@@ -533,7 +533,11 @@ class LocalWorkspace:
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
         if not self._takes_input:
             command = msgspec.structs.replace(command, terminal=False)
-        return self._processes.start(command, self._run_in_background)
+        return self._processes.start(command, self._run_in_background, self._rights)
+
+    def _rights(self) -> object:
+        """What commands may do now; the tier is known only when one has begun."""
+        return self.sandbox.policy._replace(tier="none")
 
     @property
     def processes(self) -> ProcessTable:

@@ -125,11 +125,23 @@ def test_wait_ends_with_new_output_or_with_the_process() -> None:
     play(scenario)
 
 
+def test_a_line_that_the_terminal_would_cut_is_not_written() -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.start()
+        for line in ("x" * 4_095, f"a\n{'é' * 2_048}\nb"):
+            assert "at most 4,094 bytes" in await scene.tools.failure("bash", command=line, process=1)
+
+    play(scenario)
+
+
 def test_input_goes_only_to_a_process_that_takes_some() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.start()
         refused = await scene.tools.failure("bash", command="exit", process=1)
-        assert refused == "Process 1 (running for 0 s) takes no input."  # it has no terminal in memory
+        assert (
+            refused
+            == "Process 1 (running for 0 s) takes no input: it has no terminal, does not read, or runs with other rights than commands have now."
+        )
         assert "no background process 7" in await scene.tools.failure("bash", command="exit", process=7)
 
     play(scenario)

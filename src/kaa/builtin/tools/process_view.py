@@ -15,6 +15,7 @@ from kaa.ext.errors import RegistrationError
 from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses, NoSuchProcessError
 
+_MOST_LINE_BYTES = 4_094  # the kernel drops what a line of a terminal has beyond that and its end
 _WAIT_SECONDS = 60.0
 _ANSWER_SECONDS = 10.0  # for a program to answer what was written to it
 _MOST_SECONDS = 600.0
@@ -129,11 +130,18 @@ async def write_input(context: ToolContext, process_id: int, text: str, seconds:
     """
     processes, view = context.workspace.processes, model_view(context)
     line = text if text and ord(text[-1]) < ord(" ") else f"{text}\n"
+    if max(map(len, line.encode("utf-8", "surrogateescape").split(b"\n"))) > _MOST_LINE_BYTES:
+        raise ToolError(
+            f"A line of input has at most {_MOST_LINE_BYTES:,} bytes: nothing was written. Write a file instead."
+        )
     try:
         before = (await processes.wait(process_id, 0)).output_bytes
         if not await processes.write(process_id, line.encode("utf-8", "surrogateescape")):
             status = status_of(await processes.wait(process_id, 0))
-            raise ToolError(f"Process {process_id} ({status}) takes no input.")
+            raise ToolError(
+                f"Process {process_id} ({status}) takes no input: it has no terminal, does not read, or runs with other"
+                " rights than commands have now."
+            )
         return _news(await _more(processes, process_id, before, seconds or _ANSWER_SECONDS), view)
     except NoSuchProcessError as error:
         raise ToolError(str(error)) from error
