@@ -8,8 +8,9 @@ from kaa.core.messages import Json
 
 PATCH_TOOL: Final = "apply_patch"
 _CHANGING: Final = frozenset({"write", "edit"})
-# `path` is its name in kaa and pi; some models use the other, which kaa's tools take too.
-PATH_NAMES: Final = ("path", "file_path")
+PATH_NAMES: Final = ("path", "file_path", "filePath", "filename", "file", "absolute_path", "target_file")
+"""Of the argument that names a file: its name in kaa and pi, and those of other agents, which kaa's tools take too."""
+
 # The lines of a patch that name files; see `kaa.builtin.patches`.
 _NAMING = r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S.*?)\s*$"
 

@@ -111,7 +111,8 @@ def _of_others(paths: Sequence[str], context: ConversationContext) -> list[str]:
         for call in calls
         for path in changed_paths(call.name, call.arguments)
     }
-    return [path for path in paths if posixpath.join(context.workspace.root, path) not in own]
+    # git names them from the top of the repository, of which the project may be a folder.
+    return [path for path in paths if not any(one.endswith(f"/{path}") for one in own)]
 
 
 async def _listing(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 
 from kaa.core.messages import Json
+from kaa.session.changed_paths import PATH_NAMES
 
-PATH_NAMES = dict.fromkeys(("file_path", "filePath", "filename", "file", "absolute_path", "target_file"), "path")
+_OWN_PATH, *_OTHERS = PATH_NAMES
+PATHS = dict.fromkeys(_OTHERS, _OWN_PATH)
 
 
 def renamed(arguments: Mapping[str, Json], names: Mapping[str, str]) -> dict[str, Json]:
@@ -14,4 +16,4 @@ def renamed(arguments: Mapping[str, Json], names: Mapping[str, str]) -> dict[str
 
 def with_path(arguments: dict[str, Json]) -> dict[str, Json]:
     """The arguments of a tool that takes a path, under its name."""
-    return renamed(arguments, PATH_NAMES)
+    return renamed(arguments, PATHS)

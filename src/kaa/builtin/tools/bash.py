@@ -39,10 +39,10 @@ class BashCall(BashArguments, frozen=True):
 
 def bash_tool() -> TypedTool[BashCall, ToolContext]:
     """The tool."""
-    return TypedTool("bash", _DESCRIPTION, BashCall, _bash, prepare=_prepared, shown=BashArguments)
+    return TypedTool("bash", _DESCRIPTION, BashCall, _bash, prepare=with_own_names, shown=BashArguments)
 
 
-def _prepared(arguments: dict[str, Json]) -> dict[str, Json]:
+def with_own_names(arguments: dict[str, Json]) -> dict[str, Json]:
     """Understand the arguments of other agents' shells: their names, a list of words, and a folder to work in."""
     repaired = renamed(arguments, _NAMES)
     match repaired.get("command"):

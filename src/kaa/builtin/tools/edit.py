@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from kaa.builtin.file_locks import FileLocks
 from kaa.builtin.replacement import EditError, Replacement
-from kaa.builtin.tools.argument_names import PATH_NAMES, renamed
+from kaa.builtin.tools.argument_names import PATHS, renamed
 from kaa.builtin.truncate import format_size
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
@@ -120,7 +120,7 @@ def _edited(data: bytes, replacements: tuple[Replacement, ...]) -> tuple[bytes, 
 
 def normalize_edit_arguments(arguments: dict[str, Json]) -> dict[str, Json]:
     """Understand other agents' names of these arguments, and one replacement given without a list."""
-    repaired = renamed(arguments, {**PATH_NAMES, **_TEXT_NAMES})
+    repaired = renamed(arguments, {**PATHS, **_TEXT_NAMES})
     edits = repaired.get("edits")
     if isinstance(edits, str):
         edits = _decoded(edits)

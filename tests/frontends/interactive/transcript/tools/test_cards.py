@@ -125,6 +125,8 @@ def test_read_says_why_it_failed() -> None:
 
 def test_read_understands_other_agents_names_of_the_path() -> None:
     assert card("read", {"file_path": "a"}, "x") == "✓ read a  1 line"
+    assert card("read", {"absolute_path": "a"}, "x") == "✓ read a  1 line"
+    assert card("bash", {"command": ["bash", "-lc", "ls"]}, "x") == "✓ $ ls\n  x"
 
 
 def test_edit_shows_the_difference() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kaa.builtin.tools.bash import with_own_names
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, hidden_lines
 from kaa.frontends.interactive.transcript.tools.renderer import (
@@ -26,7 +27,9 @@ class BashRenderer:
 
     def title(self, call: ShownCall) -> Sequence[Span]:
         """The command, and how it is run if that is unusual."""
-        return command_title(self._view, "$", call.argument("command"), "toolTitle", _conditions(call))
+        command = with_own_names(dict(call.arguments)).get("command")  # the model may have named it as others do
+        text = command if isinstance(command, str) else ""
+        return command_title(self._view, "$", text, "toolTitle", _conditions(call))
 
     def body(self, call: ShownCall, width: int) -> list[str]:
         """The end of the output, also of a command that failed."""

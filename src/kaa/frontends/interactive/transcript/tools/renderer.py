@@ -8,6 +8,7 @@ from kaa.core.messages import ImageContent, Json, TextContent, ToolResultMessage
 from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, beginning, head, paint_excerpt, tail
 from kaa.frontends.interactive.transcript.live_output import LiveOutput
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
+from kaa.session.changed_paths import PATH_NAMES
 from kaa.tui.style import Span
 
 # Lines that our tools, and pi's, write behind what a tool gave: what is missing, and how a command ended.
@@ -67,10 +68,6 @@ def _without_brackets(line: str) -> str:
     if line.startswith(_NEW_ERROR):
         return f"new error: {line.removeprefix(_NEW_ERROR)}"
     return line[1:-1] if line.startswith("[") and line.endswith("]") else line
-
-
-# Other agents' names of the argument `path`, which models use too.
-_PATH_NAMES = ("path", "file_path", "filePath", "filename", "file")
 
 
 class ShownCall:
@@ -139,7 +136,7 @@ class ShownCall:
     @property
     def path(self) -> str:
         """The file or directory that it is about, under any name that models give the argument."""
-        return next(filter(None, map(self.argument, _PATH_NAMES)), "")
+        return next(filter(None, map(self.argument, PATH_NAMES)), "")
 
     def detail(self, name: str) -> Json:
         """A field of the result's details, None if there is none."""
