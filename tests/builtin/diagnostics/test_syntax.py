@@ -53,6 +53,14 @@ def test_each_language_has_its_parser(at_desk: "AtDesk") -> None:
     at_desk(scene)
 
 
+def test_comments_without_an_end_are_found_at_once(at_desk: "AtDesk") -> None:
+    async def scene(desk: "Desk") -> None:
+        assert await desk.edit("a.json", '{"a": 1, /* one */ "b": "/*"} /**/') == []
+        assert await desk.edit("a.json", '{"a": 1} ' + "/* " * 50_000) == ["a.json:1:10: Extra data (json)"]
+
+    at_desk(scene)
+
+
 def test_a_comma_too_many_is_named_where_no_program_permits_it(at_desk: "AtDesk") -> None:
     async def scene(desk: "Desk") -> None:
         for path, before in (("package.json", '{"a": 1'), ("web/package.json", None)):

@@ -4,7 +4,7 @@ from itertools import cycle, islice
 
 import pytest
 
-from kaa.builtin.loop_detection.repeats import Repeats, SeenCall
+from kaa.builtin.loop_detection.repeats import Repeats, SeenCall, without_volatile
 from tests.support.tables import each
 
 
@@ -97,3 +97,9 @@ def test_the_memory_is_bounded() -> None:
 
 def test_a_long_cycle_without_a_new_result_leads_nowhere_too() -> None:
     assert any(found(*islice(cycle([look("a"), look("b"), look("c"), look("d")]), 12)))
+
+
+def test_times_and_versions_are_left_out_and_long_numbers_take_no_time() -> None:
+    digits = "1" * 1_000_000
+
+    assert without_volatile(f"12.5.1 a 3 ms, 0xff {digits}") == f" a ,  {digits}"

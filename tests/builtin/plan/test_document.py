@@ -88,7 +88,7 @@ def test_checks(line: str, checks: tuple[str, ...]) -> None:
     assert parse(f"# G\n\n## S\n\n{line}").steps[0].checks == checks
 
 
-@pytest.mark.parametrize("value", ["``", "**", "`make test", "`a` and `b", "\n\nmake test"])
+@pytest.mark.parametrize("value", ["``", "**", "`make test", "`a` and `b", "\n\nmake test", "`" * 50_000 + "a"])
 def test_a_broken_check_is_an_error_and_not_none(value: str) -> None:
     with pytest.raises(PlanError, match=r"Step 1: its `Check:`"):
         parse(f"# G\n\n## S\n\n- Check: {value}\n")

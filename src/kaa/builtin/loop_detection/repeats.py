@@ -16,7 +16,7 @@ _NEAR = 12  # calls: what is looked at again after more was asked for on purpose
 _TIMES = 3
 _PATIENT_TIMES = 10
 # What differs although nothing has changed: how long something took, and where in memory it was.
-_VOLATILE = re.compile(r"\d+[.:]\d+[\d.:]*|\b\d+ ?(?:ns|us|µs|ms|s|sec|seconds?|min|minutes?)\b|0x[0-9a-f]+")
+_VOLATILE = re.compile(r"(?<!\d)\d+[.:]\d+[\d.:]*|\b\d+ ?(?:ns|us|µs|ms|s|sec|seconds?|min|minutes?)\b|0x[0-9a-f]+")
 
 
 class SeenCall(NamedTuple):

@@ -38,7 +38,7 @@ _FIELD = re.compile(
 )
 # A check without its colon; with words behind the command, it is a sentence.
 _MEANT_AS_CHECK = re.compile(r"(?:[-*+] *)?[*_]{0,2}checks?[*_]{0,2} *[-=\u2013\u2014]? *`[^`]+`[.;]?", re.IGNORECASE)
-_SPAN = re.compile(r"(`+)(.+?)\1(?!`)")
+_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 # Between commands of one line; behind anything else stands what is said of them.
 _MORE = re.compile(r"\s*(?:,|;|&&|\+|,? *and|,? *then)\s*(?=`)", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

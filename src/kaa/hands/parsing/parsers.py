@@ -29,7 +29,7 @@ _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-sy
 _BASH_LINE = re.compile(r"line (\d+): (.+)")
 # What other programs fill in before YAML is read.
 _TEMPLATE = re.compile(r"\{\{|\{%|<%")
-_COMMENT_OR_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMENT_OR_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 
@@ -131,7 +131,9 @@ def _is_json(text: str) -> bool:
 
 
 def _without_comment(match: re.Match[str]) -> str:
-    return match.group() if match.group().startswith('"') else " "
+    found = match.group()
+    is_open = found.startswith("/*") and not found.endswith("*/", 2)
+    return found if is_open or found.startswith('"') else " "
 
 
 def _toml(data: bytes, _lenient: bool) -> list[_Error]:
