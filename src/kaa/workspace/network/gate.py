@@ -16,7 +16,6 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from kaa.host.addresses import AddressKind, is_own, kind_of
@@ -35,6 +34,7 @@ from kaa.workspace.network.upstream import UnsupportedProxyError, UpstreamProxie
 
 Entry = TypeVar("Entry")
 _MAX_DESTINATIONS = 256  # of each kind; the oldest are forgotten
+_HERE_SECONDS = 1.0  # to look up a name that a proxy on this machine will look up, too
 _TUNNEL_SECONDS = 30.0  # for an upstream proxy to open a tunnel, which includes its own lookup and connection
 
 
@@ -135,6 +135,7 @@ class NetworkGate:
         self._internet = internet or SystemInternet()
         self._limits = limits
         self._upstreams = UpstreamProxies(os.environ if environment is None else environment)
+        self._unknown: set[str] = set()  # names that this machine does not know, but perhaps a proxy
         self._journal = NetworkJournal()
         self._visits: set[_Visit] = set()
         self._acceptor = Acceptor(self._serve, limits.connections)
@@ -318,15 +319,23 @@ class NetworkGate:
         """
         try:
             addresses = await resolve(self._internet, upstream.host)
-            if any(map(is_own, addresses)) and not destination.is_address:
-                with suppress(UnreachableError):  # the proxy may know names that this machine does not
-                    for one in await resolve(self._internet, destination.host):
-                        if is_own(one) or kind_of(one) is AddressKind.FORBIDDEN:
-                            self._check(destination, one)
+            if any(map(is_own, addresses)) and not destination.is_address and destination.host not in self._unknown:
+                await self._check_here(destination)
             _, sock = await connect_first(self._internet, addresses, upstream.port)
         except UnreachableError as error:
             raise UnreachableError(f"the proxy of the user's network does not answer: {error}") from None
         return sock
+
+    async def _check_here(self, destination: Destination) -> None:
+        """Check that a name does not lead to this machine, as far as that knows it; the proxy may know more names."""
+        try:
+            addresses = await resolve(self._internet, destination.host, _HERE_SECONDS)
+        except UnreachableError:
+            self._unknown.add(destination.host)
+            return
+        for one in addresses:
+            if is_own(one) or kind_of(one) is AddressKind.FORBIDDEN:
+                self._check(destination, one)
 
     def _check(self, destination: Destination, address: str | None = None) -> None:
         verdict = self._state.judge(destination, address)
