@@ -135,6 +135,21 @@ def test_hooks_that_call_servers_are_not_shown_as_programs_of_the_sandbox(world:
     ) in world.out
 
 
+def test_that_a_server_uses_a_login_that_there_is_already_is_shown(world: World) -> None:
+    servers = {name: {"url": f"https://{name}.example/mcp"} for name in ("far", "other")}
+    write(world.market / "plugins" / "tools", {".mcp.json": json.dumps({"mcpServers": servers})})
+    login = {"type": "oauth", "access": "token", "refresh": "again", "expires": 99999999999999}
+    write(world.home.path, {"mcp-auth.json": json.dumps({"https://far.example/mcp": login})})
+    (world.home.path / "mcp-auth.json").chmod(0o600)
+    world.add()
+
+    world.plugin("install", "tools")
+
+    told = "you are logged in at https://far.example/mcp: it uses your login, so its tools act as you"
+    assert f"  MCP server tools-far: {told}\n" in world.out
+    assert world.out.count("you are logged in") == 1
+
+
 def test_what_the_servers_of_a_plugin_say_of_their_login_is_shown(world: World) -> None:
     oauth = {"authServerMetadataUrl": "https://login.example/meta", "clientId": "one", "scope": "all files"}
     servers = {"far": {"url": "https://far.example/mcp", "oauth": oauth}}

@@ -302,3 +302,13 @@ class TestPackagesOutside:
             land.readable_of(command="serve", readable=("${userHome}/missing",))
         with pytest.raises(RightsError, match=r"/\.ssh in its `readable` is hidden"):
             land.readable_of(command="serve", readable=("${userHome}/.ssh",))
+
+
+def test_the_login_that_a_server_of_others_uses_is_shown(tmp_path: Path) -> None:
+    place = ServerPlace(Home(tmp_path), {"HOST": "far"}, str(tmp_path), SandboxOptions)
+    server = ConfiguredServer("x", ServerEntry(url="https://${HOST}.example/mcp"), Source("x", "project"), "digest")
+    assert "logged in" not in described(server, place)
+    (tmp_path / "mcp-auth.json").write_text('{"https://far.example/mcp": {"type": "oauth", "access": "token"}}')
+    (tmp_path / "mcp-auth.json").chmod(0o600)
+
+    assert "You are logged in at https://far.example/mcp: it uses your login" in described(server, place)

@@ -67,7 +67,7 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
 def _install(parsed: argparse.Namespace, home: Home) -> int:
     store = _store(home)
     with prepared_with_dependencies(store, parsed.plugin, parsed.directory) as preparation:
-        _say(*report_lines(preparation))
+        _say(*report_lines(preparation, home))
         word = "Install" if preparation.wanted.previous is None else "Replace"
         return _installed(store, preparation, parsed.set, word, is_agreed=parsed.yes)
 
@@ -120,14 +120,14 @@ def _update(parsed: argparse.Namespace, home: Home) -> int:
                 refreshed.add(marketplace)
                 store.add_marketplace(known.source, os.sep)
             with prepared_with_dependencies(store, records.plugins[name].source, os.sep) as preparation:
-                codes.append(_updated(store, preparation, name, is_agreed=parsed.yes))
+                codes.append(_updated(store, home, preparation, name, is_agreed=parsed.yes))
         except InstallationError as error:
             deliver(sys.stderr, printable([f"kaa: {name} is not updated: {error}"]))
             codes.append(ExitCode.FAILED)
     return ExitCode.FAILED if ExitCode.FAILED in codes else max(codes)
 
 
-def _updated(store: PluginStore, preparation: ResolvedPlugin, name: str, *, is_agreed: bool) -> ExitCode:
+def _updated(store: PluginStore, home: Home, preparation: ResolvedPlugin, name: str, *, is_agreed: bool) -> ExitCode:
     if preparation.wanted.plugin.name != name:
         raise InstallationError(
             f"it is called {preparation.wanted.plugin.name} now: install that with kaa plugin install"
@@ -135,7 +135,7 @@ def _updated(store: PluginStore, preparation: ResolvedPlugin, name: str, *, is_a
     if not any(one.is_new for one in preparation.plugins):
         _say(f"{name} is up to date", *(f"  {problem}" for problem in preparation.problems))
         return ExitCode.DONE
-    _say(*report_lines(preparation))
+    _say(*report_lines(preparation, home))
     return _installed(store, preparation, (), "Update", is_agreed=is_agreed)
 
 

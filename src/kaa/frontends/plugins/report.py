@@ -3,6 +3,7 @@
 import filecmp
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,11 +16,12 @@ from kaa.components.plugins.manifest import Plugin, PluginFile
 from kaa.components.plugins.variables import PluginFolders, environment_for
 from kaa.core.messages import Json
 from kaa.host.paths import is_below
+from kaa.shell.home import Home
 from kaa.shell.mcp.config.dialects import ConfigFieldError
 from kaa.shell.mcp.config.entry import ConfiguredServer, Source
 from kaa.shell.mcp.config.reading import server_of
 from kaa.shell.mcp.config.variables import variables_in
-from kaa.shell.mcp.describing import address_warning, login_details, variables_set
+from kaa.shell.mcp.describing import address_warning, login_details, login_there, variables_set
 from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.plugins.obstacles import obstacles
 from kaa.shell.plugins.records import InstalledPlugin
@@ -44,19 +46,19 @@ _FOLDERS = PluginFolders(_ROOT, _DATA, _PROJECT)
 _HOMES = ("~", "${userHome}", "${HOME}", "${env:HOME}")
 
 
-def report_lines(preparation: ResolvedPlugin) -> list[str]:
+def report_lines(preparation: ResolvedPlugin, home: Home) -> list[str]:
     """What will be installed: the plugin that the user wants, those that it needs, and what is not right with these."""
-    lines = preview_lines(preparation.wanted)
+    lines = preview_lines(preparation.wanted, home)
     for one in preparation.needed:
         lines += ["", f"{preparation.reasons[one.plugin.name]} needs this plugin, which is installed too:"]
-        lines += preview_lines(one)
+        lines += preview_lines(one, home)
     if preparation.problems:
         lines += ["", "Problems with the plugins that are needed:"]
         lines += [f"  {problem}" for problem in preparation.problems]
     return lines
 
 
-def preview_lines(prepared: PreparedPlugin) -> list[str]:
+def preview_lines(prepared: PreparedPlugin, home: Home) -> list[str]:
     """What will be installed, what it would run, and with which rights."""
     plugin, record = prepared.plugin, prepared.record
     pin = f", {shown_pin(record)}" if record.pin else ""
@@ -70,6 +72,7 @@ def preview_lines(prepared: PreparedPlugin) -> list[str]:
         lines += _changes(prepared.previous.plugin, plugin)
         lines += _changed_files(prepared)
     lines += part_lines(plugin)
+    lines += _logins(plugin, home)
     if found := obstacles(plugin, PluginDirectory(prepared.staged), os.environ):
         lines += ["  problems on this machine:", *(f"    {one}" for one in found)]
     return lines
@@ -182,6 +185,15 @@ def _servers(plugin: Plugin) -> Iterator[tuple[str, str]]:
             yield name, f"not used: {error}"
         else:
             yield name, _rights(server, given)
+
+
+def _logins(plugin: Plugin, home: Home) -> Iterator[str]:
+    found = servers_of(plugin, _FOLDERS)
+    for name, fields in found.entries.items():
+        with suppress(ConfigFieldError, ValueError):  # such a server is not used
+            server = server_of(name, fields, Source("", "plugin"), found.dialect)
+            if told := login_there(server, home, os.environ, _PROJECT):
+                yield f"  MCP server {name}: {told}"
 
 
 def _rights(server: ConfiguredServer, environment: Mapping[str, str]) -> str:

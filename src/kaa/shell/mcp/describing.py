@@ -5,9 +5,12 @@ import shlex
 from collections.abc import Mapping
 
 from kaa.ext.questions import OpenUrl
+from kaa.llm.auth.errors import LoginError
+from kaa.mcp.oauth.tokens import TokenStore
+from kaa.shell.home import Home
 from kaa.shell.mcp.code import differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
-from kaa.shell.mcp.config.variables import VariableError, variables_in
+from kaa.shell.mcp.config.variables import VariableError, filler, variables_in
 from kaa.shell.mcp.place import ServerCommandLine, ServerPlace
 from kaa.shell.mcp.readable import RightsError, readable_places
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
@@ -43,6 +46,16 @@ def login_details(entry: ServerEntry) -> list[str]:
     return [in_one_line(sentence.format(_shortened(value))) for sentence, value in details if value]
 
 
+def login_there(server: ConfiguredServer, home: Home, environ: Mapping[str, str], project: str) -> str:
+    """Say, likewise, that the user is logged in at the address of a server of others; empty if not."""
+    try:
+        url = filler(server, home, environ, project)(server.entry.url)
+        is_there = bool(url) and TokenStore(home.path / "mcp-auth.json").has(url)
+    except (VariableError, LoginError):  # said when it starts
+        return ""
+    return f"you are logged in at {url}: it uses your login, so its tools act as you" if is_there else ""
+
+
 def described(server: ConfiguredServer, place: ServerPlace) -> str:
     """What a server is and may do, in lines. The texts are its own."""
     entry = server.entry
@@ -50,7 +63,8 @@ def described(server: ConfiguredServer, place: ServerPlace) -> str:
     if entry.url:
         lines += [f"It is a server at {entry.url}: what the model sends to its tools leaves this machine."]
         lines += [f"Careful: {warning}."] if (warning := address_warning(entry.url)) else []
-        lines += [f"{one[0].upper()}{one[1:]}." for one in login_details(entry)]
+        logins = (*login_details(entry), login_there(server, place.home, place.environ, place.project))
+        lines += [f"{one[0].upper()}{one[1:]}." for one in logins if one]
     else:
         lines += [f"It runs the command: {shlex.join((entry.command, *entry.args))}"]
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
