@@ -51,6 +51,7 @@ from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
+from tests.support.known_project import make_known
 from tests.support.person import AnswerT, Person
 from tests.support.tables import each
 
@@ -901,6 +902,23 @@ class TestBefore:
         assert [question.escalations for question in stage.person.questions] == [(OUTSIDE,)] * 2
         assert "deploy.sh, which commands in the sandbox can write" in stage.person.questions[0].reasons[0]
         assert stage.person.questions[0].suggestion is None
+
+    def test_a_rule_for_a_file_of_another_project_asks_each_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("home", "other", "own"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "tool.py").write_text("")
+        make_known(tmp_path / "other", tmp_path / "home", monkeypatch)
+        commands = [f"python3 {tmp_path}/{name}/tool.py" for name in ("other", "own", "other")]
+        rules = [f"outside bash: {command}" for command in commands]
+        stage = Stage(AllowOnce(), Deny(), allow=rules, policy="auto")
+        stage.sandbox.writable = (ROOT, "/var/tmp")
+
+        stage.commands(*commands)
+        assert sorted(command for command, _ in stage.ran) == commands[:2]
+        assert [question.title for question in stage.person.questions] == [commands[0], commands[2]]
+        assert "other/tool.py, which commands in the sandbox can write" in stage.person.questions[0].reasons[0]
 
     @pytest.mark.parametrize("configured", ["filter.x.smudge=scripts/smudge", "include.path=../.gitconfig"])
     def test_a_rule_for_git_that_may_bring_what_it_obeys_asks_each_time(self, tmp_path: Path, configured: str) -> None:

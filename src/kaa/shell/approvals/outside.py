@@ -118,9 +118,9 @@ class Outside:
         searches = (files_named, files_described) if is_to_leave else (files_named,)
         commands = call.reach.commands if call.reach and self._sandbox.mode != "full-access" else ()
         files = ((words[0] or "", file) for search in searches for words in commands for file in search(words))
-        found = next(
-            (wording.runs_writable(name, path) for name, file in files if (path := self._writable(file))), None
-        )
+        places = (self._writable,) if is_to_leave else (self._writable, self._in_known_project)
+        paths = ((name, next(filter(None, (place(file) for place in places)), None)) for name, file in files)
+        found = next((wording.runs_writable(name, path) for name, path in paths if path), None)
         return found or (None if is_to_leave else self._replaced_by_git(commands))
 
     def _replaced_by_git(self, commands: Iterable[Words]) -> str | None:
@@ -145,6 +145,13 @@ class Outside:
         """Where a path leads, if calls without a permit can write there."""
         path = os.path.realpath(os.path.join(self._sandbox.root, os.path.expanduser(name)))
         return path if any(f"{path}/".startswith(f"{root.rstrip('/')}/") for root in self._sandbox.writable) else None
+
+    def _in_known_project(self, name: str) -> str | None:
+        """Where a path leads, if calls in another run of kaa could write there."""
+        from kaa.host.known_projects import in_known_project  # lazy: few rules name files
+
+        path = os.path.realpath(os.path.join(self._sandbox.root, os.path.expanduser(name)))
+        return path if in_known_project(path, os.environ, self._sandbox.root, added=True) else None
 
     async def without_unneeded(self, call: JudgedCall) -> JudgedCall:
         """The call without the need to leave the sandbox for a worktree that a command has made in it."""
