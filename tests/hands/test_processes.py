@@ -30,8 +30,8 @@ def test_descendants_are_found_whatever_session_they_are_in(shell: "subprocess.P
     assert shell.stdout is not None
     child = int(shell.stdout.readline())
 
-    assert child in Descendants({shell.pid}).running()
-    assert shell.pid in Descendants({os.getpid()}).running()
+    assert child in Descendants({shell.pid}).states()
+    assert shell.pid in Descendants({os.getpid()}).states()
     assert shell.pid in children_of_this()
 
 
@@ -52,7 +52,7 @@ def test_whoever_starts_a_child_anew_whenever_it_ends_is_killed_with_all_of_them
     script = f"while :; do echo x >> {lives}; sleep 20; done"
     for _ in range(20):
         with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, start_new_session=True) as process:
-            while not Descendants({process.pid}).running():
+            while not Descendants({process.pid}).states():
                 pass
             begun = lives.read_text()
 
@@ -72,7 +72,7 @@ def test_a_name_that_looks_like_the_rest_of_the_line_does_not_confuse(tmp_path: 
     process = subprocess.Popen([program], stdin=subprocess.PIPE)
 
     try:
-        assert process.pid in Descendants({os.getpid()}).running()
+        assert process.pid in Descendants({os.getpid()}).states()
     finally:
         process.communicate()
 
@@ -81,8 +81,8 @@ def test_where_there_is_no_proc_a_group_stands_for_the_tree() -> None:
     process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     group = ProcessGroup(process.pid)
 
-    before = group.running()
+    before = group.states()
     group.send(signal.SIGKILL)
     process.wait()
 
-    assert (before, group.running()) == ([process.pid], [])
+    assert (before, group.states()) == ({process.pid: ""}, {})

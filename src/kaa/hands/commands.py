@@ -136,7 +136,7 @@ def serve(connection: WireConnection, settings: HandsSettings, *, own_namespace:
     own = standing() if own_namespace else ()
     watch = _Watch(signals, own_namespace)
     while (frame := connection.receive()) is not None:
-        if frame.header.get("op") == "stop":  # it crossed our report
+        if frame.header.get("op") in ("stop", "halt", "resume"):  # it crossed our report
             continue
         request = RunRequest.parse(frame.header, connection.take_descriptors())
         try:
@@ -357,7 +357,23 @@ class _Supervisor:
                 if self._connection.fileno() not in ready:
                     continue
                 frame = self._connection.receive()
-            return self._told_to_stop(frame)
+            if frame is None or frame.header.get("op") != "halt":
+                return self._told_to_stop(frame)
+            self._stand_still()
+
+    def _stand_still(self) -> None:
+        """Let nothing of the command run until the brain says so; if it says to stop, nothing of it runs again.
+
+        Raises:
+            BrainGoneError: it says nothing any more.
+        """
+        self._connection.send({"halted": self._tree.halt()})
+        frame = self._connection.receive()
+        if frame is not None and frame.header.get("op") == "resume":
+            self._tree.resume()
+        else:
+            self._told_to_stop(frame)
+            self._tree.kill()
 
     @staticmethod
     def _told_to_stop(frame: Frame | None) -> float:

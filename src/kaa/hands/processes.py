@@ -18,6 +18,8 @@ from kaa.hands.confinement import kernel
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 _KILL_SECONDS = 1.0  # a process in an uninterruptible system call does not die before the call ends
 _KILL_PAUSE_SECONDS = 0.001
+_STOPPED = frozenset({"T", "t"})  # by a signal, or by who traces it
+_STILL = _STOPPED | {"Z", ""}
 _HAS_PROC = os.path.exists("/proc/self/stat")
 _LIMITS = range(16)  # RLIM_NLIMITS; Python has names for most
 _MOST_OPEN_FILES = 65536
@@ -90,8 +92,8 @@ class ChildSignals:
 class Members(Protocol):
     """Which processes belong to a tree."""
 
-    def running(self) -> list[int]:
-        """The processes that have not ended."""
+    def states(self) -> dict[int, str]:
+        """The processes that nobody has reaped, with their states as proc(5) names them; one is empty if not known."""
 
     def send(self, number: int) -> None:
         """Send a signal to every one of them."""
@@ -103,25 +105,24 @@ class Descendants:
     def __init__(self, ancestors: set[int]) -> None:
         self._ancestors = ancestors
 
-    def running(self) -> list[int]:
-        """The processes that have not ended, parents before their children."""
+    def states(self) -> dict[int, str]:
+        """The processes that nobody has reaped and their states, parents before their children."""
         children: dict[int, list[int]] = {}
-        ended = set()
+        states = {}
         for pid, parent, state in _process_table():
             children.setdefault(parent, []).append(pid)
-            if state == "Z":
-                ended.add(pid)
+            states[pid] = state
         found: list[int] = []
         remaining = list(self._ancestors)
         while remaining:
             below = children.get(remaining.pop(), [])
             remaining += below
             found += below
-        return [pid for pid in found if pid not in ended]
+        return {pid: states[pid] for pid in found}
 
     def send(self, number: int) -> None:
         """Send a signal to every one of them."""
-        _send(self.running(), number)
+        _send(self.states(), number)
 
 
 class Namespace:
@@ -130,11 +131,11 @@ class Namespace:
     def __init__(self, leader: int) -> None:
         self._leader = leader
 
-    def running(self) -> list[int]:
-        """The processes that have not ended; where /proc shows another namespace, at least the leader."""
+    def states(self) -> dict[int, str]:
+        """The processes that nobody has reaped; where /proc shows another namespace, at least the leader."""
         if not _proc_is_own():
-            return [self._leader]
-        return [pid for pid, _, state in _process_table() if pid != 1 and state != "Z"]
+            return {self._leader: ""}
+        return {pid: state for pid, _, state in _process_table() if pid != 1}
 
     def send(self, number: int) -> None:
         """Send a signal to all of them at once: none can be born in between."""
@@ -148,13 +149,13 @@ class ProcessGroup:
     def __init__(self, leader: int) -> None:
         self._leader = leader
 
-    def running(self) -> list[int]:
-        """The leader's id if any process of the group is left."""
+    def states(self) -> dict[int, str]:
+        """The leader if any process of the group is left."""
         try:
             os.killpg(self._leader, 0)
         except (ProcessLookupError, PermissionError):
-            return []
-        return [self._leader]
+            return {}
+        return {self._leader: ""}
 
     def send(self, number: int) -> None:
         """Send a signal to the group."""
@@ -182,12 +183,13 @@ class ProcessTree:
         else:
             self._members = ProcessGroup(leader)
         self._no_children = False
+        self._stopped: frozenset[int] = frozenset()  # already, before all of it was
         self.leader_status: int | None = None
 
     @property
     def ended(self) -> bool:
         """Whether nothing of it is left."""
-        return self._no_children and (_HAS_PROC or not self._members.running())
+        return self._no_children and (_HAS_PROC or not self._members.states())
 
     def reap(self) -> None:
         """Collect the processes that have ended."""
@@ -204,12 +206,34 @@ class ProcessTree:
 
     def count(self) -> int:
         """How many processes are running."""
-        return len(self._members.running())
+        return sum(state != "Z" for state in self._members.states().values())
 
     def terminate(self) -> None:
         """Ask all of it to end; stopped processes are woken so that they can."""
         self._members.send(signal.SIGTERM)
         self._members.send(signal.SIGCONT)
+
+    def halt(self) -> bool:
+        """Stop all of it. Returns whether nothing of it runs, nor is in a system call; gives up after a second."""
+        before = self._members.states()
+        self._stopped = frozenset(pid for pid, state in before.items() if state in _STOPPED)
+        deadline = time.monotonic() + _KILL_SECONDS
+        while time.monotonic() < deadline:
+            self._members.send(signal.SIGSTOP)
+            states = self._members.states()
+            # Without a namespace, what forks and ends all the time is seen only by what it leaves.
+            if states.keys() == before.keys() and _STILL.issuperset(states.values()):
+                return True
+            before = states
+            time.sleep(_KILL_PAUSE_SECONDS)
+        return False
+
+    def resume(self) -> None:
+        """Have go on what `halt` stopped: children first, or a shell would take them for stopped."""
+        running = self._members.states()
+        if "" in running.values():
+            self._members.send(signal.SIGCONT)
+        _send([pid for pid in reversed(running) if pid not in self._stopped], signal.SIGCONT)
 
     def kill(self) -> None:
         """End all of it. Gives up after a second on processes that the kernel does not let go or that are not ours."""
@@ -227,7 +251,7 @@ def kill_all(pids: set[int]) -> None:
     They are stopped first, until there are no new ones: a parent would notice that its child is gone, and go on.
     """
     found: set[int] = set()
-    while fresh := pids.union(Descendants(pids).running() if _HAS_PROC else ()) - found:
+    while fresh := pids.union(Descendants(pids).states() if _HAS_PROC else ()) - found:
         _send(fresh, signal.SIGSTOP)
         found |= fresh
     _send(found, signal.SIGKILL)

@@ -1,6 +1,6 @@
 """The boundary around tools, as it is seen by who judges calls (`kaa.shell.approvals`) and by who shows it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kaa.ext.escalations import Escalation
@@ -144,7 +144,12 @@ class SandboxControl(Confines, Protocol):
         """
 
     def watched(
-        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+        self,
+        links: Links = "followed",
+        start: Start = "project",
+        seen: Mapping[str, bytes] | None = None,
+        *,
+        alone: Callable[[], str | None] | None = None,
     ) -> Workspace:
         """As `unattended`, for a command that was asked about: the guard moves away what others execute.
 
@@ -152,6 +157,7 @@ class SandboxControl(Confines, Protocol):
             links: as for `unattended`.
             start: as for `unattended`.
             seen: contents that the user saw before the yes, by absolute paths: they stay.
+            alone: commands in the sandbox stand still meanwhile. Returns then why this one must not run, if so.
         """
 
     def unconfined(self, target: Target | None) -> Workspace:

@@ -202,10 +202,15 @@ class Contained:
         return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
     def watched(
-        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+        self,
+        links: Links = "followed",
+        start: Start = "project",
+        seen: Mapping[str, bytes] | None = None,
+        *,
+        alone: Callable[[], str | None] | None = None,
     ) -> Workspace:
         """The project without a sandbox, with the guard, and without programs of the project."""
-        return self._workspace.watched(links, start, seen)
+        return self._workspace.watched(links, start, seen, alone=alone)
 
     def exposed_program(self, name: str) -> str | None:
         return self._workspace.exposed_program(name)
@@ -389,7 +394,12 @@ class NoSandbox:
         return self._workspace if target is None else PermittedWorkspace(self._workspace, target)
 
     def watched(
-        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+        self,
+        links: Links = "followed",
+        start: Start = "project",
+        seen: Mapping[str, bytes] | None = None,
+        *,
+        alone: Callable[[], str | None] | None = None,
     ) -> Workspace:
         return self._workspace
 

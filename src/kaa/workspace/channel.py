@@ -68,6 +68,11 @@ class Channel:
         except ConnectionError as error:
             raise self._gone() from error
 
+    def post(self, header: Mapping[str, object]) -> None:
+        """Send a small frame without waiting, while nothing else is sent. Whoever receives learns of a failure."""
+        with contextlib.suppress(OSError):
+            wire.send_some(self._socket, wire.encode(header))
+
     async def receive(self) -> wire.Frame:
         """Wait for the next frame. Nothing is lost if this is cancelled.
 

@@ -12,6 +12,7 @@ import msgspec
 from kaa.workspace.channel import parse
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import Slot, Slots
+from kaa.workspace.standstill import standstill
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
@@ -51,6 +52,7 @@ class _EndReply(msgspec.Struct, frozen=True):
     error: str | None = None
     errno: int = 0
     again: bool = False
+    halted: bool | None = None  # whether nothing of it runs, where it goes on
 
 
 class OwnStreams(NamedTuple):
@@ -72,10 +74,12 @@ class CommandRunner:
 
     Args:
         naming: further fields of every request: how its directory is to be understood.
+        only_reads: nothing that it runs writes in a project: that goes on while git runs outside the sandbox.
     """
 
-    def __init__(self, slots: Slots, naming: Mapping[str, object] | None = None) -> None:
+    def __init__(self, slots: Slots, naming: Mapping[str, object] | None = None, *, only_reads: bool = False) -> None:
         self._slots = slots
+        self._only_reads = only_reads
         self._naming = naming or {}
         self._running: set[_RunningCommand] = set()
         self._idle = asyncio.Event()
@@ -115,13 +119,17 @@ class CommandRunner:
         command = _RunningCommand(slot, output, terminal)
         self._running.add(command)
         self._idle.clear()
+        still = standstill()
         try:
+            if not self._only_reads and slot.hands.policy.mode == "workspace-write":
+                await still.admit(command, command.interruption)
             request = {**self._naming, "op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}
             request |= fields or {}
             await command.start(request)
             given()
-            return await command.run(cwd, timeout, waited)
+            return await command.run(cwd, timeout, lambda: waited() + still.seconds())
         finally:
+            still.dismiss(command)
             if command.close():
                 self._slots.give_back(kind, slot)
             self._running.discard(command)
@@ -148,8 +156,10 @@ class _RunningCommand:
     ) -> None:
         self._slot = slot
         # Done when the command has to be stopped: with an exception if that is because `output` raised it.
-        self._interruption: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pipe = None if isinstance(output, OwnStreams) else _Pipe(output, self._interruption, terminal)
+        self.interruption: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pipe = None if isinstance(output, OwnStreams) else _Pipe(output, self.interruption, terminal)
+        self._started, self._still = asyncio.Event(), asyncio.Event()
+        self._is_halted, self._has_halted, self._answers_due = False, True, 0
         self._stopped = False
         self._grace = GRACE_SECONDS
         self._reusable = False
@@ -159,14 +169,14 @@ class _RunningCommand:
         """Once it was started, see `CommandRunner.run`."""
         ended = asyncio.create_task(self._end())
         try:
-            first: list[asyncio.Future[_EndReply] | asyncio.Future[None]] = [ended, self._interruption]
+            first: list[asyncio.Future[_EndReply] | asyncio.Future[None]] = [ended, self.interruption]
             left, before = seconds, waited()
             while not (await asyncio.wait(first, timeout=left, return_when=asyncio.FIRST_COMPLETED))[0]:
                 now = waited()
                 if now <= before:
                     break
                 left, before = max(now - before, _SHORTEST_WAIT_SECONDS), now
-            timed_out = not ended.done() and not self._interruption.done()
+            timed_out = not ended.done() and not self.interruption.done()
         finally:
             if not ended.done():
                 await self._stop(ended)
@@ -178,8 +188,8 @@ class _RunningCommand:
             raise OSError(reply.errno, reply.error, cwd)
         if self._pipe is not None:
             self._pipe.drain()
-        if self._interruption.done():
-            self._interruption.result()
+        if self.interruption.done():
+            self.interruption.result()
         by_signal = os.WIFSIGNALED(reply.status)
         return Ending(
             exit_code=None if by_signal else os.WEXITSTATUS(reply.status),
@@ -192,34 +202,59 @@ class _RunningCommand:
     def interrupt(self, grace: float = GRACE_SECONDS) -> None:
         """Have it stopped; it gets so many seconds to end by itself."""
         self._grace = grace
-        if not self._interruption.done():
-            self._interruption.set_result(None)
+        if not self.interruption.done():
+            self.interruption.set_result(None)
 
     def close(self) -> bool:
         """Let go of the slot. Returns whether it can be used again; if not, whatever still runs there is killed."""
+        self._has_halted = True
+        self._still.set()
         if self._pipe is not None:
             self._pipe.close()
-        if self._interruption.done():
-            self._interruption.exception()  # whoever did not see it had something more important to raise
+        if self.interruption.done():
+            self.interruption.exception()  # whoever did not see it had something more important to raise
         if not self._reusable:
             self._slot.close()
         return self._reusable
 
     async def start(self, request: Mapping[str, object]) -> None:
-        if self._pipe is None:
-            await self._slot.channel.send(
-                request, descriptors=() if self._streams is None else self._streams.descriptors
-            )
-            return
-        descriptors = self._pipe.open()
-        own_terminal = {"own_terminal": True} if len(descriptors) > 1 else {}
         try:
-            await self._slot.channel.send({**request, **own_terminal}, descriptors=descriptors)
+            if self._pipe is None:
+                await self._slot.channel.send(
+                    request, descriptors=() if self._streams is None else self._streams.descriptors
+                )
+                return
+            descriptors = self._pipe.open()
+            own_terminal = {"own_terminal": True} if len(descriptors) > 1 else {}
+            try:
+                await self._slot.channel.send({**request, **own_terminal}, descriptors=descriptors)
+            finally:
+                os.close(descriptors[0])
         finally:
-            os.close(descriptors[0])
+            self._started.set()
+
+    async def halt(self) -> bool:
+        await self._started.wait()
+        if not self._is_halted:
+            self._is_halted = True
+            self._answers_due += 1
+            self._still.clear()
+            self._slot.channel.post({"op": "halt"})
+        await self._still.wait()
+        return self._has_halted
+
+    def resume(self) -> None:
+        if self._is_halted:
+            self._is_halted = False
+            self._slot.channel.post({"op": "resume"})
 
     async def _end(self) -> "_EndReply":
-        return parse((await self._slot.channel.receive()).header, _EndReply)
+        while (reply := parse((await self._slot.channel.receive()).header, _EndReply)).halted is not None:
+            self._has_halted = reply.halted
+            self._answers_due -= 1
+            if not self._answers_due:
+                self._still.set()
+        return reply
 
     async def _stop(self, ended: "asyncio.Task[_EndReply]") -> None:
         """Stop the whole tree. Cancelling this makes it quicker (KILL at once) but does not leave anything running.

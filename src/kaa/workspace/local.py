@@ -54,6 +54,7 @@ from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.roots import real_root
 from kaa.workspace.sandbox.sandbox import Sandbox
 from kaa.workspace.slots import SlotRequests
+from kaa.workspace.standstill import standstill
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
@@ -124,6 +125,7 @@ class LocalWorkspace:
         self._files = SlotRequests(sandbox, "files")
         self._parser = cache(partial(_parser, sandbox))  # few conversations edit what can be parsed
         self._runner = CommandRunner(sandbox, self._naming)
+        self._searcher = CommandRunner(sandbox, self._naming, only_reads=True)
         sandbox.on_flood(self._runner.stop)
         self._processes = processes or ProcessTable(self._logs)
         self._outside = self._users = OutsideViews(environment, self._sandbox_outside, self._view_outside)
@@ -137,6 +139,7 @@ class LocalWorkspace:
         self._questions: HostQuestions | None = None
         self._watched_by: Sandbox | None = None
         self._seen: Mapping[str, bytes] | None = None
+        self._alone: Callable[[], str | None] | None = None
         self._linkless: Mapping[str, object] | None = None  # fields of requests to run commands
         self._variables: Mapping[str, str | None] = {}  # for commands, besides the usual ones
         self._takes_input = True  # outside, a yes to one command is none to what could be written to it
@@ -316,7 +319,12 @@ class LocalWorkspace:
         return self._outside.unconfined
 
     def watched(
-        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+        self,
+        links: Links = "followed",
+        start: Start = "project",
+        seen: Mapping[str, bytes] | None = None,
+        *,
+        alone: Callable[[], str | None] | None = None,
     ) -> "LocalWorkspace":
         """The same, for commands of the model: what they write, the guard treats as what commands in the sandbox write.
 
@@ -326,9 +334,11 @@ class LocalWorkspace:
         Args:
             links: what commands do with links in what others can write.
             seen: contents that the user saw before the yes, by absolute paths: the guard accepts these.
+            alone: nothing in a sandbox of this process runs meanwhile. Returns then why a command must not run, if so.
         """
         view = copy(self.unattended(links, start) if self.sandbox.confined else self.unconfined())
         view._watched_by, view._seen = self.sandbox if self.sandbox.confined else None, seen
+        view._alone = alone if self.sandbox.confined else None
         return view
 
     def unattended(self, links: Links = "followed", start: Start = "project") -> "LocalWorkspace":
@@ -478,9 +488,12 @@ class LocalWorkspace:
                 is_outside = self._watched_by is not None
                 guarding = self._watched_by or self.sandbox
                 async with (
+                    standstill().of_others() if self._alone else contextlib.nullcontext(),
                     guarding.guarded(carrier, "outside" if is_outside else kind, self._seen),
                     contextlib.AsyncExitStack() as stack,
                 ):
+                    if self._alone and (objection := self._alone()) is not None:
+                        raise PermissionError(objection)
                     policy = self.sandbox.policy
                     env = _changed(await self._environment(command), {**self._variables, **command.env})
                     if is_outside:
@@ -645,6 +658,7 @@ class LocalWorkspace:
             self._narrowed_beside.remove(self)
         await self._processes.close()
         await self._runner.close()
+        await self._searcher.close()
         self._files.close()
         if self._parser.cache_info().currsize:
             self._parser().close()
@@ -797,7 +811,7 @@ class LocalWorkspace:
         from kaa.workspace.environment import command_environment  # lazy, as above
         from kaa.workspace.ripgrep import Ripgrep  # lazy: most runs search nothing
 
-        return Ripgrep(self._runner, command_environment(self._own_environment, confined=True))
+        return Ripgrep(self._searcher, command_environment(self._own_environment, confined=True))
 
     def _sandbox_outside(self) -> Sandbox:
         open_to_all = SandboxOptions(mode="full-access")
@@ -813,6 +827,7 @@ class LocalWorkspace:
     async def close_view(self) -> None:
         """Stop what runs in this view alone; its sandbox belongs to another one."""
         await self._runner.close()
+        await self._searcher.close()
         self._files.close()
 
     def _absolute(self, path: str) -> str:

@@ -159,7 +159,12 @@ class Sandbox:
         return self.exposed.get("a variable")
 
     def watched(
-        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+        self,
+        links: Links = "followed",
+        start: Start = "project",
+        seen: Mapping[str, bytes] | None = None,
+        *,
+        alone: Callable[[], str | None] | None = None,
     ) -> Workspace:
         self.links_outside.append(links)
         self.starts.append(start)

@@ -8,6 +8,7 @@ first after them.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -438,14 +439,22 @@ class Gate:
             return None
         if call.risk == "command":
             # What git brings is not in the words that a rule or an earlier answer allows.
-            is_watched = verdict.asked or (call.reach is not None and call.reach.uses_git)
-            workspace_of = self._sandbox.watched if is_watched else self._sandbox.unattended
+            uses_git = call.reach is not None and call.reach.uses_git
             place = self._outside.links(call), self._outside.start(call)
-            return WorkspacePermit(
-                self._sandbox.watched(*place, verdict.files) if verdict.files else workspace_of(*place)
-            )
+            if not (verdict.asked or uses_git):
+                return WorkspacePermit(self._sandbox.unattended(*place))
+            alone = partial(self._last_objection, call, verdict) if uses_git else None
+            return WorkspacePermit(self._sandbox.watched(*place, verdict.files, alone=alone))
         target = None if call.risk == "fetch" else call.target or Target(".", self._sandbox.root)
         return WorkspacePermit(self._sandbox.unconfined(target))
+
+    def _last_objection(self, call: JudgedCall, verdict: Allowed) -> str | None:
+        """Why a command that was to leave the sandbox does not, as files have changed since."""
+        if verdict.offered:
+            objection = self._outside.objection(call)
+        else:
+            objection = None if verdict.asked else self._outside.exposed(call) or self._outside.runs_writable(call)
+        return None if objection is None else wording.not_offered(call.to_type, objection)
 
     def _asking(self, call: JudgedCall, verdict: Allowed) -> Permit | None:
         """What lets the commands of a call ask about hosts, instead of being refused at once."""
@@ -670,7 +679,8 @@ class Gate:
                 # Files may have changed while the question was open.
                 if is_yes and was_offered and (objection := self._outside.objection(call)) is not None:
                     return Denied(wording.not_offered(call.to_type, objection))
-                return await self._take(answer, call, outside=outside, rules_count=rules_count, auto=question.auto)
+                taken = await self._take(answer, call, outside=outside, rules_count=rules_count, auto=question.auto)
+                return taken if isinstance(taken, Denied) else msgspec.structs.replace(taken, offered=was_offered)
             except (RuleError, ApprovalsError, SettingsError) as error:
                 written = answer.rules if isinstance(answer, AllowForSession | AllowAlways) else None
                 # What somebody wrote is there to be repaired.

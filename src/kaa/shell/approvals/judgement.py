@@ -34,6 +34,7 @@ class Allowed(msgspec.Struct, frozen=True):
         outside: with a permit to leave the sandbox.
         asked: somebody said yes just now, and saw what it runs.
         lasting: and said so for more than this call.
+        offered: and nothing was to be said against that it leaves the sandbox.
         hosts: what its commands may connect to until it ends, as `--net` takes it.
         files: protected files that the question showed, with their contents, by absolute paths.
         puts_back: the files of the question are the person's own.
@@ -42,6 +43,7 @@ class Allowed(msgspec.Struct, frozen=True):
     outside: bool = False
     asked: bool = False
     lasting: bool = False
+    offered: bool = False
     hosts: tuple[str, ...] = ()
     files: Mapping[str, bytes] = {}
     puts_back: bool = False

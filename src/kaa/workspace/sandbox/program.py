@@ -175,7 +175,7 @@ class ConfinedProgram:
                 raise
             given = closing.pop_all()
         sandbox.settle()
-        runner = CommandRunner(sandbox)
+        runner = CommandRunner(sandbox, only_reads=rights.access != "write")
         sandbox.on_flood(runner.stop)
         around = sandbox.guarded(None) if rights.access == "write" and sandbox.confined else contextlib.nullcontext()
 
