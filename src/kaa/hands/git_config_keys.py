@@ -2,7 +2,8 @@
 
 None makes a program run, another file be written or more configuration be read. What is not here counts as one that
 does, so that a variable of a newer git or of a tool that nobody thought of is noticed. Names are in lower case, and a
-subsection does not matter. Addresses (`remote.*.url`, `http.proxy`) are data: they say where data goes.
+subsection does not matter. Addresses (`remote.*.url`) are data: they say where data goes. Proxies and certificates are
+not: with them, a password for one host goes to another one.
 """
 
 from typing import Final
@@ -63,9 +64,7 @@ _OF_GIT: Final = {
     "gui": "commitmsgwidth diffcontext displayuntracked encoding geometry matchtrackingbranch trustmtime wmstate",
     "http": (
         "emptyauth extraheader followredirects keepalivecount keepaliveidle keepaliveinterval lowspeedlimit "
-        "lowspeedtime maxrequests minsessions noepsv pinnedpubkey postbuffer proactiveauth proxy proxyauthmethod "
-        "proxysslcainfo savecookies schannelcheckrevoke schannelusesslcainfo sslbackend sslcainfo sslcapath "
-        "sslcipherlist ssltry sslverify sslversion useragent version"
+        "lowspeedtime maxrequests minsessions noepsv postbuffer proactiveauth savecookies useragent version"
     ),
     "i18n": "commitencoding logoutputencoding",
     "index": "recordendofindexentries recordoffsettable skiphash sparse threads version",
@@ -105,7 +104,7 @@ _OF_GIT: Final = {
         "shallowupdate unpacklimit"
     ),
     "remote": (
-        "fetch followremotehead mirror partialclonefilter promisor proxy proxyauthmethod prune prunetags push "
+        "fetch followremotehead mirror partialclonefilter promisor prune prunetags push "
         "pushdefault pushurl serveroption skipdefaultupdate skipfetchall tagopt url"
     ),
     "repack": "packkeptobjects updateserverinfo usedeltabaseoffset usedeltaislands writebitmaps",
