@@ -550,7 +550,7 @@ class LocalWorkspace:
 
     def _rights(self) -> object:
         """What commands may do now; the tier is known only when one has begun."""
-        return self.sandbox.policy._replace(tier="none")
+        return self.sandbox.policy._replace(tier="none", untrusted=())
 
     @property
     def processes(self) -> ProcessTable:

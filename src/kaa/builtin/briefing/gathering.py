@@ -1,6 +1,7 @@
 """Gathers the briefing in a moment; what takes longer is left out."""
 
 import asyncio
+import heapq
 import os
 import posixpath
 from collections.abc import Callable, Coroutine, Sequence
@@ -119,8 +120,9 @@ async def _listing(workspace: Workspace, is_wanted: asyncio.Future[bool]) -> str
     """What is in the project's root, directories first, as far as there is room."""
     if not await is_wanted:
         return ""
-    entries = [one for one in await workspace.list(".") if one.name != ".git" and _plain(one.name) == one.name]
-    names = [f"{one.name}/" if one.kind == "directory" else one.name for one in sorted(entries, key=_directories_first)]
+    first = heapq.nsmallest(_LISTED_CHARACTERS, await workspace.list("."), key=_directories_first)
+    entries = [one for one in first if one.name != ".git" and _plain(one.name) == one.name]
+    names = [f"{one.name}/" if one.kind == "directory" else one.name for one in entries]
     listed = " ".join(names)
     if len(listed) > _LISTED_CHARACTERS:
         listed = f"{listed[:_LISTED_CHARACTERS].rpartition(' ')[0]} …"

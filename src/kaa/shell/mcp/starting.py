@@ -77,6 +77,9 @@ _CACHES = {
 }
 
 
+# A word, a number or a path: PGPASSWORD=postgres, TOKEN_FILE=/run/token. Tools and their arguments are called so, too.
+_NO_SECRET = re.compile(r"[A-Za-z_-]{1,15}|\d{1,15}|/.*")
+
 _EXCHANGED = (
     "it was ended, because {} changed while it ran, and it could load that with what only it may have."
     " The next use compares its packages, and asks if they are others"
@@ -273,7 +276,9 @@ async def _start(
         unconfined=place.is_full_access(),
         ended=closing.close,
         silence=silence_of(server),
-        discreet=discreetly(value for name, value in line.variables.items() if is_secret(name)),
+        discreet=discreetly(
+            value for name, value in line.variables.items() if is_secret(name) and _NO_SECRET.fullmatch(value) is None
+        ),
     )
     if packages is not None:
         packages.tell(lambda package: _end_for(process, _EXCHANGED.format(package), server, place))
