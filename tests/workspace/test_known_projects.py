@@ -4,11 +4,15 @@ import os
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from kaa.hands.confinement.layout import resolve
 from kaa.host.known_projects import in_known_project, known_projects
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import ConfinedMode, SandboxOptions, policy_for
+from kaa.workspace.sandbox.program import ProgramRights
+from tests.support.known_project import make_known
 
 
 @pytest.mark.parametrize(
@@ -111,3 +115,30 @@ def test_a_file_with_the_inode_of_a_removed_project_is_in_no_project(tmp_path: P
         found[now] = in_known_project(str(now), environ, "/elsewhere")
 
     assert found == {file: None, folder: str(folder)}
+
+
+@pytest.mark.parametrize("of_server", [False, True])
+def test_a_plugin_behind_a_link_of_a_command_shows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_server: bool
+) -> None:
+    home, kaa, project = tmp_path / "home", tmp_path / "home/.kaa/agent", tmp_path / "dotfiles"
+    for folder in (kaa, home / ".ssh", project / "plugins/good", tmp_path / "app", tmp_path / "data"):
+        folder.mkdir(parents=True)
+    (project / "plugins/bad").symlink_to(home / ".ssh")
+    (kaa / "plugins").symlink_to(project / "plugins")
+    make_known(project, kaa, monkeypatch)
+    environ = {"HOME": str(home), "KAA_DIR": str(kaa)}
+    places = Places.of(environ, str(home), str(tmp_path / "app"))
+
+    def readable(plugin: str) -> tuple[str, ...]:
+        options = SandboxOptions(mode="workspace-write", plugins=(str(kaa / "plugins" / plugin),))
+        if of_server:
+            rights = ProgramRights("x", str(tmp_path / "data"), str(tmp_path / "app"), code=options.plugins[0])
+            options = rights.options(str(home))
+        private = msgspec.structs.replace(options, private=(str(kaa),))
+        root = str(tmp_path / "app")
+        policy = policy_for("full", private, root=root, home=str(home), places=places, environment=environ)
+        return resolve(policy, str(home)).readable
+
+    assert str(project / "plugins/good") in readable("good")
+    assert str(home / ".ssh") not in readable("bad")

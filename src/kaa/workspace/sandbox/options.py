@@ -121,7 +121,7 @@ def policy_for(
     Raises:
         OSError: those cannot be created.
     """
-    uncovered = (f"!{glob.escape(os.path.realpath(folder))}" for folder in options.plugins)
+    uncovered = (f"!{glob.escape(folder)}" for folder in options.plugins)
     concealed = conceal(home, options.private, (*uncovered, *options.hidden), environment)
     closed = (f"{glob.escape(os.path.realpath(path)).rstrip('/')}/*" for path in options.closed)
     if options.mode == "full-access" or tier == "none":

@@ -105,7 +105,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
             ),
             root_writable=writes,
             writable=(self.data, *filter(None, (self.kept,))),
-            hidden=(*self.hidden, *(f"!{_escaped(one)}" for one in code), *(() if sees else (_escaped(project),))),
+            hidden=(*self.hidden, *(f"!{glob.escape(one)}" for one in code), *(() if sees else (_escaped(project),))),
             closed=(home,) if closes_home else (),
             listed=(*sees, *seen),
             private=self.private,
