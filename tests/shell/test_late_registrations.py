@@ -12,6 +12,7 @@ from kaa.core.messages import Json
 from kaa.core.tool import ToolResult
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, ToolContext, TypedTool, text_result
 from kaa.ext.errors import ExtensionError, RegistrationError
+from kaa.ext.tools import RegisteredTool
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.memory import MemoryWorkspace
@@ -104,8 +105,9 @@ class TestNames:
             for name in ("Bash", "READ", "mcp", "Mcp", "mcp__lab__sh", "MCP__lab__sh"):
                 with pytest.raises(RegistrationError, match=r"is already registered by kaa|are tools of MCP servers"):
                     extension.api.register_tool(tool(name))
-            for name in ("mcpx", "read_all", "my_mcp__tool"):
+            for name in ("mcpx", "read_all", "my_mcp__tool", "MCPX"):  # names of its own are the extension's to choose
                 extension.api.register_tool(tool(name))
+            extension.api.replace_tools(["read_all"], [RegisteredTool(tool("READ_all"), "")])
             with pytest.raises(ExtensionError, match="'bash' is already registered by kaa"):
                 host.extensions.load(named("early"), lambda api: api.register_tool(tool("Bash")))
             await host.close()

@@ -255,6 +255,8 @@ class Extensions:
         if not self._is_loaded(scope):
             return  # `load` checks all names at once
         for other in self._named_scopes():
+            if other is scope:  # its own names are the registrations' to judge
+                continue
             if taken := _first_taken({name}, kind, scope, other):
                 raise RegistrationError(_taken(kind, taken, other))
 
