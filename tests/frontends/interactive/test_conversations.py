@@ -183,3 +183,14 @@ def test_what_could_not_be_said_stands_before_what_was_typed_since(world: World)
     world.held.fails()
 
     assert world.editor.text == "hello\nagain\nand th"
+
+
+def test_enter_on_blanks_says_nothing_whatever_is_under_way(world: World) -> None:
+    world.enter("  ")
+    world.conversations.open(["hello"])
+    world.enter("  ")
+    world.held.opens()
+    world.enter("\n")
+
+    assert world.held.sessions == [None]
+    assert world.held.said == ["hello"]

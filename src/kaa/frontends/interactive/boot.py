@@ -190,6 +190,8 @@ class Start:
             self._keep(self._early)
 
     def _submit(self) -> None:
+        if not self._main_view.editor.text.strip():
+            return
         self._submitted.append(self._main_view.editor.take())
         self._main_view.queued.show_entered(self._submitted)
         self._main_view.say("starting…")

@@ -204,15 +204,16 @@ class Conversations:
 
     def submit(self, *, follow_up: bool = False) -> None:
         """Do what stands in the editor, or keep it until there is a conversation."""
-        if (
-            self._is_open and self._waiting and not self._ui.main_view.editor.is_empty
-        ):  # for a moment: what was entered before goes first
-            self.keep([self._ui.main_view.editor.take()])
+        editor = self._ui.main_view.editor
+        if not editor.text.strip():
+            return
+        if self._is_open and self._waiting:  # for a moment: what was entered before goes first
+            self.keep([editor.take()])
         elif self._is_open or (not self._is_opening and self._submission.needs_no_conversation):
             self._submission.submit(follow_up=follow_up)
-        elif not self._ui.main_view.editor.is_empty:
+        else:
             self._ui.say("starting…")
-            self.open([self._ui.main_view.editor.take()])
+            self.open([editor.take()])
 
     def choose_model(self) -> None:
         """Open the list of models, or say how to get one."""
