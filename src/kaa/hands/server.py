@@ -31,7 +31,7 @@ _LAST_WORDS_SECONDS = 2.0  # for slots to stop what they run once the brain is g
 def main() -> NoReturn:
     """Serve the control socket, which is standard input, until its other end is gone."""
     control = _take_over_stdin()
-    _look_ahead()
+    _look_ahead(control)
     connection = WireConnection(control)
     first = connection.receive()
     if first is None:
@@ -105,10 +105,10 @@ def _confine(
     return confinement, prepared
 
 
-def _look_ahead() -> None:
-    """Find the repositories where kaa was started, while it prepares its orders; they take 10 ms in a large project."""
+def _look_ahead(control: socket.socket) -> None:
+    """Find the repositories where kaa was started, which takes up to 10 ms, while it prepares its orders."""
     with contextlib.suppress(OSError):
-        if (directory := os.getcwd()) != "/":
+        if not select.select([control], [], [], 0)[0] and (directory := os.getcwd()) != "/":
             repositories.look_ahead(directory)
     os.chdir("/")
 
