@@ -77,6 +77,7 @@ def _confine(
     brains_end, slots_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with slots_end, Canaries.prepare(policy) as canaries:
         confinement = establish(policy, settings.home, joined, settings.mounts)
+        repositories.forget_found()  # where there are no walls, or none there, it was not asked for
         # Only there is all of what the slot has open named in a /proc of its own.
         work = partial(slot.serve_files, slots_end, settings) if policy.tier == "full" else None
         gc.freeze()  # as below: the slot shares these pages

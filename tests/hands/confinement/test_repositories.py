@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +82,31 @@ def test_directories_without_directories_are_not_listed(place: Path) -> None:
     assert run.stdout.split() == [str(place), f"{place}/outer"]
 
 
-def test_what_was_found_ahead_is_returned_once(place: Path) -> None:
-    (place / ".git").mkdir()
+def test_what_was_found_ahead_is_forgotten(place: Path) -> None:
     repositories.look_ahead(str(place))
-    (place / ".git").rmdir()
+    (place / ".git").mkdir()
+    repositories.forget_found()
 
     assert [found.entry for found in repositories.find(str(place))] == [f"{place}/.git"]
+
+
+def test_what_was_found_ahead_becomes_old(place: Path) -> None:
+    repositories.look_ahead(str(place))
+    (place / ".git").mkdir()
+    time.sleep(1.0)
+
+    assert [found.entry for found in repositories.find(str(place))] == [f"{place}/.git"]
+
+
+def test_what_was_found_ahead_is_returned_once(place: Path) -> None:
+    found: list[repositories.Repository] = []
+    while not found:  # else the machine was busy for longer than that counts
+        (place / ".git").mkdir()
+        repositories.look_ahead(str(place))
+        (place / ".git").rmdir()
+        found = list(repositories.find(str(place)))
+
+    assert [each.entry for each in found] == [f"{place}/.git"]
     assert list(repositories.find(str(place))) == []
 
 

@@ -5,8 +5,10 @@ in turn, in a place where the project cannot have written that.
 """
 
 import contextlib
+import math
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
@@ -18,6 +20,7 @@ from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
 
 _PRUNED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache", "site-packages"})
 _MAX_DIRECTORIES = 2000  # about 10 ms if most have no directories; repositories beyond are left to the guard
+_AHEAD_SECONDS = 1.0
 _LINKS_OF_LEAF = 2  # of a directory without directories: the name and `.`
 _MODULE_DEPTH = 16  # names of submodules have slashes, and are as deep as their working trees
 _MAX_INNER = 20_000  # directories of submodules and worktrees that are looked at; about 0.3 s
@@ -59,17 +62,23 @@ class LinkedWorktree(NamedTuple):
         return _reference(self.entry, b"gitdir: ") == os.path.realpath(self.directory)
 
 
-_found_ahead: dict[str, Sequence[Repository]] = {}
+_found_ahead: dict[str, tuple[float, Sequence[Repository]]] = {}  # with the time
 
 
 def look_ahead(root: str) -> None:
-    """Look now for what the next `find` of a directory returns."""
-    _found_ahead[root] = list(find(root))
+    """Look now for what the next `find` of a directory returns, if it comes within a second."""
+    _found_ahead[root] = time.monotonic(), list(find(root))
+
+
+def forget_found() -> None:
+    """Have `find` look again, also in processes that are forked from now on."""
+    _found_ahead.clear()
 
 
 def find(root: str) -> Iterator[Repository]:
     """The repositories at and below a directory, to REPOSITORY_DEPTH."""
-    if (found := _found_ahead.pop(root, None)) is not None:
+    found_at, found = _found_ahead.pop(root, (-math.inf, ()))
+    if time.monotonic() - found_at < _AHEAD_SECONDS:
         yield from found
         return
     level, looked_at, counting = [root], 0, set[int]()
