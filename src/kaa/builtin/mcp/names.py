@@ -7,6 +7,7 @@ names (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#too
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from hashlib import sha256
 from typing import Final
 
@@ -27,6 +28,7 @@ def plain(name: str) -> str:
     return _FOREIGN.sub("_", name)
 
 
+@cache  # few servers have many tools
 def server_part(server: str) -> str:
     """A server's name in the names of its tools: it ends where `__` begins, so that no rule means two servers."""
     return _UNDERSCORES.sub("_", plain(server)).strip("_") or "_"
