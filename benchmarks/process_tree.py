@@ -72,12 +72,13 @@ class Started:
         Raises:
             RunFailedError: it failed, or took too long.
         """
-        ended = os.pidfd_open(self.process.pid)  # with a limit, `Popen.wait` looks only every 50 ms
-        try:
-            if not select.select([ended], [], [], _TIMEOUT_SECONDS)[0]:
-                raise RunFailedError(f"{self._name} took longer than {_TIMEOUT_SECONDS} s")
-        finally:
-            os.close(ended)
+        if self.process.poll() is None:
+            ended = os.pidfd_open(self.process.pid)  # with a limit, `Popen.wait` looks only every 50 ms
+            try:
+                if not select.select([ended], [], [], _TIMEOUT_SECONDS)[0]:
+                    raise RunFailedError(f"{self._name} took longer than {_TIMEOUT_SECONDS} s")
+            finally:
+                os.close(ended)
         if self.process.wait():
             raise self.failure()
 

@@ -1,5 +1,6 @@
 """Collecting figures: agents take turns, and one that fails or is not there is missing with the reason."""
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from benchmarks.bench import Absent, Bench, Result, Runner, percentile
 from benchmarks.model_process import ModelProcess
-from benchmarks.process_tree import RunFailedError
+from benchmarks.process_tree import RunFailedError, run
 
 
 @pytest.fixture
@@ -92,3 +93,9 @@ def test_a_percentile_without_values_is_missing() -> None:
 
 def _measurement(measure: Callable[[Runner], Mapping[str, float]]) -> Callable[[Bench], list[Result]]:
     return lambda bench: [Result("turn", "ms", bench.samples(measure)["ms"], target=3)]
+
+
+def test_a_program_whose_memory_is_sampled_ends(tmp_path: Path) -> None:
+    measured = run([sys.executable, "-c", "pass"], cwd=tmp_path, env={}, sample_memory=True)
+
+    assert measured.wall > 0
