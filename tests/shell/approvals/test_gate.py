@@ -1008,6 +1008,7 @@ class TestBefore:
             "CDPATH=x; cd . && git reset --hard",
             "CDPATH=x cd . && git reset --hard",
             "read CDPATH < x; cd . && git reset --hard",
+            "export CD''PATH=x; cd . && git reset --hard",
             "GIT_DIR=x/.git git reset --hard",
             "env GIT_WORK_TREE=x git checkout .",
         )

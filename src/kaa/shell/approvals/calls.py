@@ -26,6 +26,7 @@ from kaa.workspace.permitted import Target
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd", "popd"})
 # Variables that do the same, however they are set.
 _LEADING_ELSEWHERE = re.compile(r"CDPATH|GIT_(?:(?:COMMON_)?DIR|WORK_TREE|INDEX_FILE|NAMESPACE|\w*OBJECT_DIRECTOR)")
+_WITHOUT_QUOTES = str.maketrans("", "", "\\\"'")  # `export CD''PATH=x`
 # How the reason for a file that cannot be written ends in read-only.
 IN_READ_ONLY = ", and the mode is read-only"
 _SAYING = frozenset({("echo",), ("exit",)})  # wherever bash computes what they say, no directory changes
@@ -152,7 +153,7 @@ def _directory(reach: CommandReach, root: str, command: str) -> str | None:
 
     Some may work in the project itself where git gets a directory for each of its commands.
     """
-    if _LEADING_ELSEWHERE.search(command):
+    if _LEADING_ELSEWHERE.search(command.translate(_WITHOUT_QUOTES)):
         return None
     entered: list[str | None] = []
     given: list[str | None] = []

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from kaa.host.paths import is_below, trail
 from kaa.host.writers import is_shared_text
-from kaa.shell.mcp.code_files import entries, has_code, is_data_file
+from kaa.shell.mcp.code_files import entries, has_code
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES
 from kaa.shell.mcp.directories import directory_of
 from kaa.shell.mcp.executed_words import (
@@ -67,6 +67,11 @@ _WITH_VALUES = frozenset({"-p", "--python", "--extra", "--group", "--env-file"})
 _GO_PACKAGE = re.compile(r"\w[\w-]*(?:\.[\w-]+)+/[\w./~-]+@[\w.+-]+")  # of a version that Go fetches
 # What Node and TypeScript look for.
 _ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", "/index.js", "/index.mjs", "/index.ts")
+# Fewer than what is no code beside others: `node hook.js.orig` executes what it names.
+_DATA = re.compile(
+    r".+\.(?:db|sqlite3?|duckdb|csv|tsv|parquet|log|txt|md|rst|pdf|html?|png|jpe?g|gif|svg|lock|pid|sock|key|pem|crt)",
+    re.IGNORECASE,
+)
 _SEPARATORS = re.compile(r"[\s'\"`();,=:|&<>\[\]{}]+")
 _INDEX = re.compile(r"package\.json|__main__\.\w+|index\.\w+|mod\.[cm]?[jt]sx?")
 _MAX_FOLDERS = 12  # that a text names beside those that it enters
@@ -125,7 +130,7 @@ def has_program_outside(line: ServerCommandLine, place: ServerPlace) -> bool:
 
 def is_data(path: str) -> bool:
     """True for a path with the name of a file that programs read or write, and load no code from."""
-    return (is_data_file(path) or path.endswith(".lock")) and LISTS_OF_PACKAGES.fullmatch(path) is None
+    return _DATA.fullmatch(path) is not None and LISTS_OF_PACKAGES.fullmatch(path) is None
 
 
 def is_loaded_from(variable: str) -> bool:
