@@ -18,6 +18,8 @@ from kaa.hands.confinement import kernel
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 _KILL_SECONDS = 1.0  # a process in an uninterruptible system call does not die before the call ends
 _KILL_PAUSE_SECONDS = 0.001
+_HALT_SECONDS = 5.0
+_VFORK_TRIES = 10  # then its child goes on, as one that waits for the exec of its child does not stop, vfork(2)
 _STOPPED = frozenset({"T", "t"})  # by a signal, or by who traces it
 _STILL = _STOPPED | {"Z", ""}
 _HAS_PROC = os.path.exists("/proc/self/stat")
@@ -214,17 +216,19 @@ class ProcessTree:
         self._members.send(signal.SIGCONT)
 
     def halt(self) -> bool:
-        """Stop all of it. Returns whether nothing of it runs, nor is in a system call; gives up after a second."""
+        """Stop all of it. Returns whether nothing of it runs, nor is in a system call; gives up on that after a while."""
         before = self._members.states()
         self._stopped = frozenset(pid for pid, state in before.items() if state in _STOPPED)
-        deadline = time.monotonic() + _KILL_SECONDS
+        tries, deadline = 0, time.monotonic() + _HALT_SECONDS
         while time.monotonic() < deadline:
             self._members.send(signal.SIGSTOP)
             states = self._members.states()
             # Without a namespace, what forks and ends all the time is seen only by what it leaves.
             if states.keys() == before.keys() and _STILL.issuperset(states.values()):
                 return True
-            before = states
+            before, tries = states, tries + 1
+            if tries % _VFORK_TRIES == 0:
+                self.resume()
             time.sleep(_KILL_PAUSE_SECONDS)
         return False
 
