@@ -114,6 +114,7 @@ _PIECES = [
         "[format]\nsuffix = /../../.bashrc",
         "[sendemail]\nsmtpServerOption = -X/home/x/.bashrc",
         "[http]\nsslCert = pkcs11:module-path=evil",
+        "[commit]\ntemplate = ~/.ssh/id_ed25519",
         "[http]\nproxy = http://127.0.0.1:1",
         '[http "https://github.com"]\nsslVerify = false',
         "[http]\nsslCAInfo = evil.pem",

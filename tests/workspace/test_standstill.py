@@ -199,6 +199,16 @@ def test_what_a_command_changed_before_all_stood_still_is_looked_at_once_more(pl
     play(scenario)
 
 
+def test_git_connects_to_no_repository_on_this_machine_nor_do_its_submodules(play: Play, folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await workspace.run(_sh("git init -q . && git remote add origin $TMPDIR/evil.git"))
+        tries = "git ls-remote origin; git ls-remote file:///nowhere; git ls-remote ext::true"
+        result = await _outside(workspace, tries)
+        assert result.tail.count(b"not allowed") == 3
+
+    play(scenario)
+
+
 def test_a_shell_that_starts_programs_all_the_time_stands_still_each_time(play: Play, folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         count = folder / "project" / "count"

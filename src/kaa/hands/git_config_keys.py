@@ -3,7 +3,7 @@
 None makes a program run, another file be written or more configuration be read. What is not here counts as one that
 does, so that a variable of a newer git or of a tool that nobody thought of is noticed. Names are in lower case, and a
 subsection does not matter. Addresses (`remote.*.url`) are data: they say where data goes. Proxies and certificates are
-not: with them, a password for one host goes to another one.
+not: with them, a password for one host goes to another one. Nor is `commit.template`, a file of which git tells.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ _OF_GIT: Final = {
     "checkout": "defaultremote guess thresholdforparallelism workers",
     "clean": "requireforce",
     "clone": "defaultremotename filtersubmodules rejectshallow",
-    "commit": "cleanup gpgsign status template verbose",
+    "commit": "cleanup gpgsign status verbose",
     "commitgraph": "changedpathsversion generationversion maxnewfilters readchangedpaths",
     "committer": "email name",
     "core": (

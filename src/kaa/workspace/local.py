@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 _SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
 # What a policy makes the system answer; EXDEV and EBUSY come from names that are mounts.
 _MOUNTED = frozenset({errno.EROFS, errno.EBUSY})  # of these, what a mount is the reason for
+_PROTOCOLS = "GIT_ALLOW_PROTOCOL"
 _REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV})
 
 
@@ -338,7 +339,8 @@ class LocalWorkspace:
         """
         view = copy(self.unattended(links, start) if self.sandbox.confined else self.unconfined())
         view._watched_by, view._seen = self.sandbox if self.sandbox.confined else None, seen
-        view._alone = alone if self.sandbox.confined else None
+        if alone and self.sandbox.confined:
+            view._alone, view._variables = alone, {**view._variables, **_to_hosts(self._own_environment)}
         return view
 
     def unattended(self, links: Links = "followed", start: Start = "project") -> "LocalWorkspace":
@@ -852,6 +854,12 @@ def _changed(environment: Mapping[str, str], changes: Mapping[str, str | None]) 
     """An environment with variables set or, with None, removed."""
     merged = {**environment, **changes}
     return {name: value for name, value in merged.items() if value is not None}
+
+
+def _to_hosts(environment: Mapping[str, str]) -> dict[str, str]:
+    """Have git connect to nothing on this machine: hooks of a repository here may be the model's, what it holds not."""
+    protocols = environment.get(_PROTOCOLS, "git:http:https:ssh").split(":")
+    return {_PROTOCOLS: ":".join(one for one in protocols if one != "file")}
 
 
 async def _permit_all(_files: int, _size: int) -> bool:
