@@ -30,13 +30,19 @@ _OBEYED: Final = {
     "jq": (".jq",),
     "zsh": (".zshenv", "$ZDOTDIR/.zshenv"),
     "aws": (".aws/config", ".aws/credentials", ".aws/cli"),
-    "gh": (".config/gh",),
-    "gpg": (".gnupg",),
+    "gh": (".config/gh", ".config/gh/config.yml", ".ssh/config"),
+    "gpg": (".gnupg", ".gnupg/gpg.conf"),
     "gpg2": (".gnupg",),
     "pass": (".gnupg", ".password-store/.extensions"),
     "wget": (".wgetrc",),
-    "kubectl": (".kube",),
-    "docker": (".docker",),
+    "kubectl": (".kube", ".kube/config"),
+    "docker": (".docker", ".docker/config.json"),
+    "cargo": (".cargo/config.toml", ".cargo/config"),
+    "gcloud": (".config/gcloud",),
+    "twine": (".pypirc",),
+    **dict.fromkeys(
+        ("git", "glab", "rsync", "scp", "sftp", "ssh", "svn"), (".ssh/config", ".ssh/config.d")
+    ),  # git's own settings cannot be written
 }
 
 

@@ -1,6 +1,7 @@
 """The gate in a run of the agent: who is asked what, what the answers do, and what the model learns."""
 
 import asyncio
+import os
 import posixpath
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -924,6 +925,30 @@ class TestBefore:
         assert sorted(command for command, _ in stage.ran) == commands[:2]
         assert [question.title for question in stage.person.questions] == [commands[0], commands[2]]
         assert "other/tool.py, which commands in the sandbox can write" in stage.person.questions[0].reasons[0]
+
+    @pytest.mark.parametrize(
+        ("command", "file"),
+        [("git push origin main", ".ssh/config"), ("scp a host:", ".ssh/config"), ("kubectl get pods", ".kube/config")],
+    )
+    def test_a_rule_for_a_client_whose_settings_lead_into_a_project_asks_each_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, file: str
+    ) -> None:
+        for folder in ("kaa", "dotfiles", os.path.dirname(file)):
+            (tmp_path / folder).mkdir()
+        make_known(tmp_path / "dotfiles", tmp_path / "kaa", monkeypatch)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        (tmp_path / file).write_text("")
+        stage = Stage(AllowOnce(), allow=[f"outside bash: {command}"], policy="auto")
+        stage.sandbox.writable = (ROOT, "/var/tmp")
+
+        stage.commands(command)
+        (tmp_path / file).unlink()
+        (tmp_path / file).symlink_to(tmp_path / "dotfiles/settings")
+        stage.commands(command)
+
+        assert [(one, str(permit).startswith("outside")) for one, permit in stage.ran] == [(command, True)] * 2
+        [question] = stage.person.questions
+        assert f"obeys {tmp_path / file}, by {tmp_path}/dotfiles/settings, which commands" in question.reasons[0]
 
     @pytest.mark.parametrize("configured", ["filter.x.smudge=scripts/smudge", "include.path=../.gitconfig"])
     def test_a_rule_for_git_that_may_bring_what_it_obeys_asks_each_time(self, tmp_path: Path, configured: str) -> None:

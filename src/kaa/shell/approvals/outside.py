@@ -113,14 +113,15 @@ class Outside:
             call: the command.
             is_to_leave: nothing allows it to leave the sandbox yet, so that files count that describe what it does.
         """
-        from kaa.shell.approvals.scripts import files_described, files_named  # lazy: few calls have to leave
+        from kaa.shell.approvals.scripts import files_described, files_named, led_by_settings  # lazy: few leave
 
         searches = (files_named, files_described) if is_to_leave else (files_named,)
         commands = call.reach.commands if call.reach and self._sandbox.mode != "full-access" else ()
         files = ((words[0] or "", file) for search in searches for words in commands for file in search(words))
         places = (self._writable,) if is_to_leave else (self._writable, self._in_known_project)
         paths = ((name, next(filter(None, (place(file) for place in places)), None)) for name, file in files)
-        found = next((wording.runs_writable(name, path) for name, path in paths if path), None)
+        named = (wording.runs_writable(name, path) for name, path in paths if path)
+        found = next(named, None) or led_by_settings(commands, self._sandbox)
         return found or (None if is_to_leave else self._replaced_by_git(commands))
 
     def _replaced_by_git(self, commands: Iterable[Words]) -> str | None:

@@ -1,10 +1,16 @@
 """Which files a command would run: those of the project are as good as words that the model writes later."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 
+from kaa.host.home_settings import obeyed
+from kaa.host.known_projects import in_known_project
+from kaa.host.paths import is_below, trail
+from kaa.shell.approvals import wording
 from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.programs import program_name
+from kaa.shell.boundary import SandboxControl
 
 _INTERPRETERS = (
     "sh bash rbash dash zsh fish ksh mksh csh tcsh ash source . python pypy ipython perl ruby node nodejs ts-node tsx "
@@ -94,3 +100,15 @@ def _is_module_option(name: str, word: str) -> bool:
 
 def _is_among(program: str | None, names: str) -> bool:
     return program is not None and program_name(program) in names.split()
+
+
+def led_by_settings(commands: Sequence[Words], sandbox: SandboxControl) -> str | None:
+    """Which settings of the home that a program obeys commands can write, since a link leads there; None if none."""
+    user = os.path.realpath(os.path.expanduser("~"))
+    roots = [root for root in sandbox.writable if not is_below(user, (root,))]
+    for name in dict.fromkeys(os.path.basename(words[0] or "") for words in commands if words):
+        for file in obeyed(name, os.environ):
+            for place in trail(file):
+                if is_below(place, roots) or in_known_project(place, os.environ, sandbox.root, added=True):
+                    return wording.runs_writable(name, f"{file}, by {place}")
+    return None
