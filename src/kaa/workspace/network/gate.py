@@ -34,6 +34,7 @@ from kaa.workspace.network.upstream import UnsupportedProxyError, UpstreamProxie
 
 Entry = TypeVar("Entry")
 _MAX_DESTINATIONS = 256  # of each kind; the oldest are forgotten
+_MOST_UNKNOWN = 1_000
 _HERE_SECONDS = 1.0  # to look up a name that a proxy on this machine will look up, too
 _TUNNEL_SECONDS = 30.0  # for an upstream proxy to open a tunnel, which includes its own lookup and connection
 
@@ -329,9 +330,13 @@ class NetworkGate:
     async def _check_here(self, destination: Destination) -> None:
         """Check that a name does not lead to this machine, as far as that knows it; the proxy may know more names."""
         try:
-            addresses = await resolve(self._internet, destination.host, _HERE_SECONDS)
-        except UnreachableError:
-            self._unknown.add(destination.host)
+            async with asyncio.timeout(_HERE_SECONDS):
+                addresses = await self._internet.resolve(destination.host)
+        except TimeoutError:
+            return
+        except OSError:
+            if len(self._unknown) < _MOST_UNKNOWN:
+                self._unknown.add(destination.host)
             return
         for one in addresses:
             if is_own(one) or kind_of(one) is AddressKind.FORBIDDEN:

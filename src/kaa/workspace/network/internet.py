@@ -87,17 +87,17 @@ class SystemInternet:
         return sock
 
 
-async def resolve(internet: Internet, host: str, seconds: float = _LOOKUP_SECONDS) -> Sequence[str]:
+async def resolve(internet: Internet, host: str) -> Sequence[str]:
     """The addresses of a name, within a time limit.
 
     Raises:
         UnreachableError: it has none.
     """
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(_LOOKUP_SECONDS):
             return (await internet.resolve(host))[:_MAX_ADDRESSES]
     except TimeoutError:
-        raise UnreachableError(f"the name {host} was not resolved within {seconds:g} s") from None
+        raise UnreachableError(f"the name {host} was not resolved within {_LOOKUP_SECONDS:g} s") from None
     except OSError as error:
         raise UnreachableError(f"the name {host} cannot be resolved ({error.strerror or error})") from None
 
