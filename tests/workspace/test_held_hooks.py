@@ -175,6 +175,20 @@ def test_nothing_is_pushed_in_the_command_that_changed_the_hook_which_may_refuse
     assert "other" in _run(folder, "git", "ls-remote", "origin")
 
 
+@pytest.mark.parametrize("breaking", ["echo '[broken' >>.git/config", "git init -q \"$(printf 'a\\nb')\""])
+def test_nothing_runs_where_git_does_not_say_which_hooks_there_are(folder: Path, breaking: str) -> None:
+    project = _project(folder, "githooks")
+    _shell(project, breaking)
+
+    with pytest.raises(OSError, match="git does not say where the hooks"):
+        _run(folder, *_PULL)
+
+
+def test_a_folder_without_a_repository_needs_no_hooks(folder: Path) -> None:
+    (folder / "project").mkdir()
+    assert _run(folder, "echo", "ran") == "ran\n"
+
+
 @pytest.mark.usefixtures("mounts")
 def test_a_command_of_the_model_outside_the_sandbox_holds_them(folder: Path) -> None:
     project = _project(folder, "githooks")

@@ -94,8 +94,10 @@ def _of_project(environment: Mapping[str, str], root: str, written: Sequence[str
         return
     for top in dict.fromkeys((root, *(os.path.dirname(found.entry) for found in repositories.find(root)))):
         lines = _answers(git, environment, top)
-        if len(lines) != _ANSWERS:
+        if not lines and not (top == root and os.path.lexists(os.path.join(root, ".git"))):
             continue
+        if len(lines) != _ANSWERS:  # it may at another moment, or a name holds a line feed
+            raise OSError(f"git does not say where the hooks of {top} are, so the command was not run")
         git_directory, common, hooks = (os.path.join(top, line) for line in lines)
         of_git = (git_directory, os.path.realpath(common))
         paths = [hooks]
