@@ -168,7 +168,7 @@ def _parser() -> _Parser:
     )
     which.add_argument("-r", "--resume", action="store_true", help="choose a session to resume from a list")
     which.add_argument(
-        "--session", metavar="PATH|ID", type=_given, help="resume this session: a path, or the beginning of an id"
+        "--session", metavar="PATH|ID", type=_given, help="resume this session: a path, or the start or end of an id"
     )
     which.add_argument(
         "--session-id", metavar="ID", type=_session_id, help="resume the session with exactly this id, or create it"

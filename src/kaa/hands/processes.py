@@ -216,7 +216,7 @@ class ProcessTree:
         self._members.send(signal.SIGCONT)
 
     def halt(self) -> bool:
-        """Stop all of it. Returns whether nothing of it runs, nor is in a system call; gives up on that after a while."""
+        """Stop all of it. Returns whether nothing of it runs, nor is in a system call; gives up after a while."""
         before = self._members.states()
         self._stopped = frozenset(pid for pid, state in before.items() if state in _STOPPED)
         tries, deadline = 0, time.monotonic() + _HALT_SECONDS

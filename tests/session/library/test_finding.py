@@ -141,6 +141,15 @@ def test_an_ambiguous_prefix_lists_the_candidates(root: Path) -> None:
     assert refused.value.candidates == candidates
 
 
+def test_the_end_of_an_id_that_kaa_shows_of_conversations_at_work_finds_its_session(root: Path) -> None:
+    ours = stored(root / folder_name("/p"), "01a1f7ee-caf1-191af9f2", "/p")
+    stored(root / folder_name("/p"), "01a1f7ee-caf1-292bf9f2", "/p")
+
+    assert SessionLibrary("/p", root).resolve("191AF9F2") == ours
+    with pytest.raises(SessionNotFoundError):
+        SessionLibrary("/p", root).resolve("af9f2")
+
+
 def test_a_path_is_taken_as_it_is(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = stored(tmp_path, "x", "/elsewhere")
     monkeypatch.chdir(tmp_path)

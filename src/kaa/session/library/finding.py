@@ -19,6 +19,9 @@ def pi_sessions(environ: Mapping[str, str]) -> Path:
     return Path(os.path.expanduser(environ.get("PI_CODING_AGENT_DIR") or "~/.pi/agent"), "sessions")
 
 
+_END_CHARACTERS = 8  # of ids, as `kaa agents` shows them
+
+
 class _File(NamedTuple):
     """A file that is named like a session."""
 
@@ -107,7 +110,7 @@ class SessionLibrary:
         return next((path for path, _ in self._newest_first()), None)
 
     def resolve(self, wanted: str) -> Path:
-        """The session that a user means by a path, with a slash or `.jsonl`, or by the beginning of an id.
+        """The session that a user means by a path, with a slash or `.jsonl`, or by the beginning or the end of an id.
 
         Sessions in this project's folder come first; if none fits, those of all projects are tried, then those of
         other programs. A whole id means its session, even if others there begin with it.
@@ -122,7 +125,7 @@ class SessionLibrary:
                 return path.absolute()
             raise SessionNotFoundError(wanted)
         for files in self._ever_further():
-            fitting = sorted(file.path for file in files if _id_starts_with(file.path.name, wanted))
+            fitting = sorted(file.path for file in files if _has_id(file.path.name, wanted))
             exact = [path for path in fitting if session_id_in(path.name) == wanted]
             if len(exact or fitting) == 1:
                 return (exact or fitting)[0]
@@ -198,9 +201,11 @@ def _folders(root: Path) -> list[Path]:
         raise SessionReadError(root, error) from error
 
 
-def _id_starts_with(name: str, wanted: str) -> bool:
-    session_id = session_id_in(name)
-    return session_id is not None and session_id.lower().startswith(wanted.lower())
+def _has_id(name: str, wanted: str) -> bool:
+    """Whether an id begins with what is wanted, or ends with as much as kaa shows of the conversations at work."""
+    session_id, wanted = (session_id_in(name) or "").lower(), wanted.lower()
+    is_end = len(wanted) >= _END_CHARACTERS and session_id.endswith(wanted)
+    return bool(session_id) and (session_id.startswith(wanted) or is_end)
 
 
 def _header_of(path: Path) -> SessionHeader | None:
