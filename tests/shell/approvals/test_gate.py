@@ -909,6 +909,25 @@ class TestBefore:
         assert "deploy.sh, which commands in the sandbox can write" in stage.person.questions[0].reasons[0]
         assert stage.person.questions[0].suggestion is None
 
+    @each(
+        ("text", "asks"),
+        [
+            ("git\t", True),
+            ("git pu\t\n", True),
+            ("ls -l", False),
+            ("ls\n\tls\n", False),
+            ("a\tb", True),
+        ],
+    )
+    def test_input_that_a_shell_completes_is_asked_about_where_a_rule_forbids_commands(
+        self, text: str, asks: bool
+    ) -> None:
+        stage = Stage(AllowOnce(), deny=["bash: git push"], policy="auto")
+
+        stage.play(("bash", {"command": text, "process": 1}))
+
+        assert bool(stage.person.questions) == asks
+
     def test_a_rule_for_a_file_of_another_project_asks_each_time(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

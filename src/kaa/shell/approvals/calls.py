@@ -29,6 +29,7 @@ _LEADING_ELSEWHERE = re.compile(r"CDPATH|GIT_(?:(?:COMMON_)?DIR|WORK_TREE|INDEX_
 _WITHOUT_QUOTES = str.maketrans("", "", "\\\"'")  # `export CD''PATH=x`
 # How the reason for a file that cannot be written ends in read-only.
 IN_READ_ONLY = ", and the mode is read-only"
+_COMPLETED = re.compile(r"[^\t\n]\t")  # a tab behind a word has a shell complete it
 _SAYING = frozenset({("echo",), ("exit",)})  # wherever bash computes what they say, no directory changes
 _MAKES_REPOSITORY = frozenset({("git", "init"), ("git", "clone")})
 _RENAMES = frozenset({("rename",), ("ln",), ("rsync",), ("eval",), ("source",), (".",)})
@@ -237,6 +238,9 @@ def examine(
         return _file_call(call, risk, confines, target)
     script = _script(call) if risk == "command" else None
     found = None if script is None else reach(script)
+    is_input = call.arguments.get("process") is not None
+    if found is not None and is_input and _COMPLETED.search(str(call.arguments.get("command"))):
+        found = msgspec.structs.replace(found, complete=False)
     directory = "" if found is None else _directory(found, confines.root, str(call.arguments.get("command")))
     needs = foreseen_host(call.arguments.get("url")) if risk == "fetch" else ()
     if found is not None:
