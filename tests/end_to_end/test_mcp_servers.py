@@ -324,17 +324,17 @@ def test_a_key_that_a_server_repeats_reaches_no_model(kaa: Kaa, server: ModelSer
     kaa.setenv(MINE="k3y-of-mine/1")
     configure(kaa, kaa.home / "mcp.json")
     file = json.loads((kaa.home / "mcp.json").read_text())
-    env: Json = {"LAB_TOKEN": "${MINE}", "DB_PASSWORD": "password", "TOKEN_FILE": "/run/some/token"}
+    env: Json = {"LAB_TOKEN": "${MINE}", "DB_PASSWORD": "password", "TOKEN_FILE": "/etc/hostname"}
     file["mcpServers"]["scripted"]["env"] = env
     file["mcpServers"]["ends"] = {"command": "/bin/sh", "args": ["-c", 'echo "bad $LAB_TOKEN" >&2; exit 1'], "env": env}
     (kaa.home / "mcp.json").write_text(json.dumps(file))
-    text = "it is k3y-of-mine/1, no password in /run/some/token"
+    text = "it is k3y-of-mine/1, no password in /etc/hostname"
     arguments = {"action": "call", "server": "scripted", "tool": "echo", "arguments": {"text": text}}
     server.begin([call("mcp", **arguments), call("mcp", action="connect", server="ends"), say("Done.")])
 
     kaa.run("-p", "hi")
 
-    assert "it is [redacted], no password in /run/some/token" in results(server)[0]
+    assert "it is [redacted], no password in /etc/hostname" in results(server)[0]
     assert "it exited with code 1: bad [redacted]" in results(server)[1]
 
 

@@ -108,7 +108,7 @@ def _is_command(rule: Rule, text: str) -> bool:
     return any(_matches(rule, words) for words in _commands(_OPTION.sub("", text)))
 
 
-@lru_cache(maxsize=256)  # each rule asks for the same words of one command
+@lru_cache(maxsize=4096)  # each rule asks for the same; a command has no more words with blanks
 def _commands(text: str) -> tuple[Words, ...]:
     return reach(read(text)).commands
 

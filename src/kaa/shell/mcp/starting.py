@@ -77,8 +77,7 @@ _CACHES = {
 }
 
 
-# A word, a number or a path: PGPASSWORD=postgres, TOKEN_FILE=/run/token. Tools and their arguments are called so, too.
-_NO_SECRET = re.compile(r"[A-Za-z_-]{1,15}|\d{1,15}|/.*")
+_NO_SECRET = re.compile(r"[A-Za-z_-]{1,15}|\d{1,15}")
 
 _EXCHANGED = (
     "it was ended, because {} changed while it ran, and it could load that with what only it may have."
@@ -276,14 +275,17 @@ async def _start(
         unconfined=place.is_full_access(),
         ended=closing.close,
         silence=silence_of(server),
-        discreet=discreetly(
-            value for name, value in line.variables.items() if is_secret(name) and _NO_SECRET.fullmatch(value) is None
-        ),
+        discreet=discreetly(value for name, value in line.variables.items() if is_secret(name) and _is_random(value)),
     )
     if packages is not None:
         packages.tell(lambda package: _end_for(process, _EXCHANGED.format(package), server, place))
     in_place.tell(lambda path, writer: _end_for(process, _WRITTEN.format(path, writer), server, place))
     return process
+
+
+def _is_random(value: str) -> bool:
+    """Whether a value is no word, number or path, as tools and their arguments are called, too: PGPASSWORD=postgres."""
+    return _NO_SECRET.fullmatch(value) is None and not os.path.lexists(value)
 
 
 def kept_folder(server: ConfiguredServer, place: ServerPlace, admitted: Mapping[str, str]) -> Path:
