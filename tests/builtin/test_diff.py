@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.builtin.diff import diff_of_changes
+from kaa.builtin.diff import changed_lines, diff_of_changes
 from kaa.builtin.replacement import Replacement
 from kaa.builtin.text_edit import Substitution, edit_bytes
 
@@ -131,3 +131,13 @@ def test_the_diff_says_the_same_as_difflib() -> None:
         line for line in difflib.unified_diff(text.splitlines(), new.splitlines(), n=4, lineterm="") if line[0] in " +-"
     ][2:]
     assert [line[0] + line[4:] for line in shown if not line.endswith("...")] == unified
+
+
+def test_changed_lines_are_those_of_the_file_to_the_letter() -> None:
+    text = "".join(f"{number}\n" for number in range(20))
+    start = text.index("10\n")
+
+    shown = changed_lines(text, [Substitution(start, start + 3, "\n…\n")])
+
+    assert shown == "7\n8\n9\n\n…\n11\n12\n13"
+    assert changed_lines("a\nb\n", [Substitution(0, 2, "\n…c\n")]) == "\n…c\nb"

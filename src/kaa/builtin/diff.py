@@ -15,6 +15,7 @@ from kaa.builtin.text_edit import Substitution
 _CONTEXT_LINES = 4
 # For models. What is longer they have just written.
 _AROUND_LINES = 3
+_LEFT_OUT = "  ..."
 _SHOWN_LINES = 20  # of the beginning, and of the end
 _SHOWN_CHARACTERS = 300
 MAX_LINE_CHARACTERS = 1000
@@ -69,16 +70,18 @@ def changed_lines(text: str, changes: Sequence[Substitution]) -> str:
     ending = "\r" if "\r" in text and "\n" not in text else "\n"
     lines = split_lines(text, ending)
     rendered = _Layout(0, _AROUND_LINES, _SHOWN_CHARACTERS).render(lines, _hunks(lines, changes, ending))
-    shown = ["…" if line == "  ..." else line.partition(" ")[2] for line in _without_signs(rendered)]
+    kept = list(_without_signs(rendered))
+    kept = kept[kept[:1] == [_LEFT_OUT] : len(kept) - (kept[-1:] == [_LEFT_OUT])]
+    shown = ["…" if line == _LEFT_OUT else line.partition(" ")[2] for line in kept]
     if len(shown) > 2 * _SHOWN_LINES:
         shown = [*shown[:_SHOWN_LINES], f"… ({len(shown) - 2 * _SHOWN_LINES} more lines)", *shown[-_SHOWN_LINES:]]
-    return "\n".join(shown).strip("…\n")
+    return "\n".join(shown)
 
 
 def _without_signs(rendered: Iterator[str]) -> Iterator[str]:
     for line in rendered:
         if not line.startswith("-"):
-            yield line if line == "  ..." else line[1:]
+            yield line if line == _LEFT_OUT else line[1:]
 
 
 def split_lines(text: str, ending: str) -> list[str]:
