@@ -265,12 +265,14 @@ def test_what_runs_outside_the_sandbox_takes_no_input(local: RunLocal) -> None:
 
 
 @pytest.mark.usefixtures("mounts")
-def test_what_may_do_more_than_commands_may_now_takes_no_input(local: RunLocal) -> None:
+def test_what_may_do_more_than_commands_may_now_takes_no_input(local: RunLocal, project: Path) -> None:
+    (added := project.with_name("added")).mkdir()
+
     async def scenario(workspace: LocalWorkspace) -> None:
         process = await workspace.run_in_background(CommandRequest(["cat"], terminal=True))
         await workspace.change(SandboxChange(mode="read-only"))
         assert not await workspace.processes.write(process.id, b"x\n")
-        await workspace.change(SandboxChange(mode="workspace-write"))
+        await workspace.change(SandboxChange(mode="workspace-write", writable=(str(added),)))
         assert await workspace.processes.write(process.id, b"x\n")
 
     local(scenario, sandbox=SandboxOptions())

@@ -45,14 +45,14 @@ class ProcessTable:
         return lambda: self._watchers.remove(changed)
 
     def start(
-        self, command: CommandRequest, run: RunCommand, rights: Callable[[], object] = lambda: None
+        self, command: CommandRequest, run: RunCommand, rights: Callable[[], frozenset[str]] = frozenset
     ) -> BackgroundProcess:
         """Let a command run on its own.
 
         Args:
             command: its `tail_bytes` limit what is kept of the output here too.
             run: runs it to its end; cancelling that stops it.
-            rights: of commands at the moment. It takes input as long as they are those that it began with.
+            rights: of commands at the moment. It takes input as long as they have those that it began with.
 
         Raises:
             TooManyProcessesError: as many as are allowed are running.
@@ -134,7 +134,7 @@ class _Process:
         command: CommandRequest,
         run: RunCommand,
         logs: str | None,
-        rights: Callable[[], object],
+        rights: Callable[[], frozenset[str]],
     ) -> None:
         from kaa.workspace.output import OutputCollector  # lazy: few commands run in the background
 
@@ -153,8 +153,8 @@ class _Process:
 
     @property
     def has_rights_of_now(self) -> bool:
-        """Whether a command that begins now could do the same: in plan mode, no older shell may be told what to do."""
-        return self._rights() == self._begun_with
+        """Whether a command that begins now could do as much: in plan mode, no older shell may be told what to do."""
+        return self._begun_with <= self._rights()
 
     @property
     def info(self) -> BackgroundProcess:

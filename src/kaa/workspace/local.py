@@ -550,9 +550,16 @@ class LocalWorkspace:
             command = msgspec.structs.replace(command, terminal=False)
         return self._processes.start(command, self._run_in_background, self._rights)
 
-    def _rights(self) -> object:
-        """What commands may do now; the tier is known only when one has begun."""
-        return self.sandbox.policy._replace(tier="none", untrusted=())
+    def _rights(self) -> frozenset[str]:
+        """What commands may do now beyond reading."""
+        policy = self.sandbox.policy
+        written = () if policy.mode == "read-only" else policy.writable
+        may = (
+            ("everything", policy.mode == "full-access"),
+            ("git", policy.git_writable),
+            ("net", policy.network == "host"),
+        )
+        return frozenset((*written, *policy.shown, *(right for right, is_given in may if is_given)))
 
     @property
     def processes(self) -> ProcessTable:
