@@ -156,8 +156,12 @@ def test_worktree_opens_the_repository_it_belongs_to(place: Path) -> None:
     found = layout(place / "tree")
 
     assert found.writable == (str(place / "tree"), str(outer))
-    assert {str(outer / "config"), str(outer / "hooks")} <= set(found.protected)
+    assert {str(outer / name) for name in ("config", "hooks", "HEAD", "index")} <= set(found.protected)
     assert str(place / "tree" / ".git") in found.protected
+    assert (
+        str(outer / "index")
+        not in layout(place / "main", writable=(str(place / "main"), str(place / "tree"))).protected
+    )
 
 
 def test_submodule_opens_its_git_directory_only(place: Path) -> None:

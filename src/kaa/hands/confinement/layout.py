@@ -26,6 +26,10 @@ from kaa.hands.protected import JUDGED_PATHS, is_protected_name, leads_to_text
 _MAX_CARVED_ENTRIES = 512
 
 
+# What git in another worktree does not write: of the checkout that the user has elsewhere.
+_OF_MAIN_WORKTREE = ("HEAD", "ORIG_HEAD", "index", "rebase-apply", "rebase-merge", "sequencer")
+
+
 class Layout(NamedTuple):
     """Who may do what where. The longer path wins over the shorter one.
 
@@ -348,6 +352,8 @@ def _protected_in_repositories(
             if writable:
                 yield from repositories.obeyed(directory)
                 yield from _held_of_worktrees(directory, projects)
+                if git.proof and git.proof != directory and not is_below_any(directory, projects):  # of a worktree
+                    yield from filter(os.path.exists, (os.path.join(directory, name) for name in _OF_MAIN_WORKTREE))
             else:
                 yield directory
 
