@@ -1,6 +1,7 @@
 """Installed plugins in whole programs: their skills, commands, hooks and servers, and what their scripts may do."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,6 +111,48 @@ def test_a_server_reads_the_plugin_and_is_started_without_a_question(kaa: Kaa, s
 
     assert "s.json" in results(server)[0]
     assert "CLAUDE_PLUGIN_DATA" in results(server)[0]
+
+
+def test_the_project_that_kaa_tells_a_server_of_a_plugin_is_not_named_by_it(kaa: Kaa, server: ModelServer) -> None:
+    entry = {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/server.py", "${CLAUDE_PLUGIN_ROOT}/s.json"]}
+    look = '\n\ndef root(folder):\n    return folder if os.path.exists(os.path.join(folder, ".git")) else None\n'
+    text = Path(mcp_server.__file__).read_text()
+    assert "import os" in text
+    installed(
+        kaa,
+        {
+            ".mcp.json": json.dumps({"mcpServers": {"spy": entry}}),
+            "server.py": text.replace('\nif __name__ == "__main__":', f'{look}\n\nif __name__ == "__main__":'),
+            "s.json": json.dumps({"eras": ["legacy"], "fault": "spies"}),
+        },
+    )
+    subprocess.run(["git", "init", "-q"], cwd=kaa.project, check=True)
+    (kaa.project / "app.py").write_text("")
+    arguments = {"action": "call", "server": "tools-spy", "tool": "echo", "arguments": {"text": str(kaa.project)}}
+    server.begin([call("mcp", **arguments), say("Done.")])
+
+    assert kaa.run("-p", "hi").code == 0
+
+    assert "CLAUDE_PROJECT_DIR" in results(server)[0]
+
+
+@pytest.mark.parametrize(
+    "path", ['os.environ["CLAUDE_PROJECT_DIR"] + "/tool.py"', 'os.path.join(PROJECT, "lib", "x.py")']
+)
+def test_code_of_the_project_that_a_server_of_a_plugin_names_is_asked_about(
+    kaa: Kaa, server: ModelServer, path: str
+) -> None:
+    entry = {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/server.py"]}
+    text = f'import os, runpy\nPROJECT = os.environ["CLAUDE_PROJECT_DIR"]\nrunpy.run_path({path})\n'
+    installed(kaa, {".mcp.json": json.dumps({"mcpServers": {"spy": entry}}), "server.py": text})
+    (kaa.project / "lib").mkdir()
+    for name in ("tool.py", "lib/x.py"):
+        (kaa.project / name).write_text("")
+    server.begin([call("mcp", action="connect", server="tools-spy"), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert "code in a project that it executes can be changed by commands" in results(server)[0]
 
 
 def test_the_model_gets_no_secret_of_a_plugin(kaa: Kaa, server: ModelServer) -> None:

@@ -255,7 +255,7 @@ class _Line:
         return is_below(path, (self._base,)) and path != self._base and os.path.isdir(path)
 
     def _of_variables(self) -> Iterator[tuple[str, _Role]]:
-        for name, value in self._line.variables.items():
+        for name, value in self._line.naming.items():
             is_loaded = is_loaded_from(name)
             for one in _parts(value):
                 if is_path(one) or (is_loaded and not one.isdigit()):

@@ -150,7 +150,7 @@ class _Programs:
         self._had_around: set[str] = set()  # folders
         self._looked_for: set[str] = set()  # files of homes that programs obey
         self.texts: list[OutsideText] = []
-        self._given = [*line.words[1:], *line.variables.values()]  # what programs get, or find by links
+        self._given = [*line.words[1:], *line.naming.values()]  # what programs get, or find by links
         self._folders: dict[str, None] = {}  # that are executed, such as that of `npm --prefix`
         homes = (place.user_home, os.path.join(self._base, place.expanded(line.variables.get("HOME", self._home))))
         self._homes = tuple(dict.fromkeys(map(os.path.realpath, homes)))
@@ -174,7 +174,7 @@ class _Programs:
         if any(_CONDA.fullmatch(os.path.basename(word)) for word in words):
             for environment in self._environments_of_conda(set(others)):
                 yield from self._written(self._outside.imported_by(environment))
-        for name, value in self._line.variables.items():
+        for name, value in self._line.naming.items():
             for part in filter(is_path, dict.fromkeys((value, *_SEPARATORS.split(value)))):
                 yield from self._of_word(part, is_executed=False)
                 if is_loaded_from(name):

@@ -96,6 +96,9 @@ class ServerPlace(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys((*now, *without_toolchains(known, self.environ))))
 
 
+_PROJECT_OF_PLUGIN = "CLAUDE_PROJECT_DIR"  # see `environment_for` of plugins
+
+
 @functools.lru_cache(maxsize=4)
 def _real(path: str) -> str:
     """The real path of a folder in kaa's home, which no command can exchange."""
@@ -109,11 +112,18 @@ class ServerCommandLine(msgspec.Struct, frozen=True):
         words: the program and its arguments.
         variables: those that the entry sets.
         cwd: the directory that the entry names; empty if it names none.
+        told: variables with the project that kaa itself sets for each server of a plugin: they name nothing in it.
     """
 
     words: tuple[str, ...]
     variables: Mapping[str, str]
     cwd: str
+    told: frozenset[str] = frozenset()
+
+    @property
+    def naming(self) -> Mapping[str, str]:
+        """The variables by which the entry may name files and folders."""
+        return {name: value for name, value in self.variables.items() if name not in self.told}
 
     def base(self, project: str) -> str:
         """The directory that relative paths are about."""
@@ -128,4 +138,7 @@ class ServerCommandLine(msgspec.Struct, frozen=True):
         """
         entry, fill = server.entry, filler(server, place.home, place.environ, place.project)
         words = tuple(fill(word) for word in (entry.command, *entry.args))
-        return cls(words, {name: fill(value) for name, value in entry.env.items()}, fill(entry.cwd))
+        variables = {name: fill(value) for name, value in entry.env.items()}
+        is_told = server.source.scope == "plugin" and variables.get(_PROJECT_OF_PLUGIN) == place.project
+        told = frozenset({_PROJECT_OF_PLUGIN} if is_told else ())
+        return cls(words, variables, fill(entry.cwd), told)
