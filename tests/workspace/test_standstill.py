@@ -155,7 +155,10 @@ def test_what_was_stopped_before_stays_so(play: Play, folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         project = folder / "project"
         counting = _COUNTING.format("count")
-        stopping = f"sh -c '{counting}' & sleep 0.3; kill -STOP $!; touch stopped; {_COUNTING.format('parent')}"
+        is_stopped = 'until grep -q "^State:.T" /proc/$!/status; do sleep 0.01; done'
+        stopping = (
+            f"sh -c '{counting}' & kill -STOP $!; {is_stopped}; touch count stopped; {_COUNTING.format('parent')}"
+        )
         await workspace.run_in_background(_sh(stopping))
         await _appears(project / "stopped")
         before = (project / "count").stat().st_size
