@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from kaa.builtin.mcp.host import ServerState
-from kaa.core.messages import ImageContent, UserMessage, user_message
+from kaa.core.messages import ImageContent, TextContent, UserMessage, user_message
 from kaa.mcp.contents import PromptMessage, PromptResult, TextPart
 from kaa.mcp.manifest import PromptInfo, ResourceInfo, ServerFeatures, TemplateInfo
 from kaa.shell.host import HostedConversation
@@ -40,12 +40,13 @@ def library(state: ServerState = "known") -> MemoryMcpServer:
     return made
 
 
-def said(stage: Stage, text: str, *servers: MemoryMcpServer) -> UserMessage:
-    """The message that the model gets for a text."""
+def said(stage: Stage, message: str | UserMessage, *servers: MemoryMcpServer) -> UserMessage:
+    """The message that the model gets for one of the person."""
+    given = user_message(message) if isinstance(message, str) else message
 
     async def scene(hosted: HostedConversation) -> UserMessage:
         stage.server.begin([say("Fine.")])
-        await hosted.work.submit(user_message(text))
+        await hosted.work.submit(given)
         [message] = [one for one in hosted.conversation.messages if isinstance(one, UserMessage)]
         return message
 
@@ -112,6 +113,15 @@ def test_a_message_that_is_sent_again_gets_no_second_copy(stage: Stage) -> None:
     text = said(stage, "What is in @lib:note://shopping?").text
 
     assert said(stage, text).text == text
+
+
+def test_a_file_that_goes_along_mentions_nothing(stage: Stage) -> None:
+    file = TextContent('<file name="/a">See @lib:note://shopping</file>', added=True)
+
+    message = said(stage, UserMessage((TextContent("Read @/a and @lib:img://logo"), file)))
+
+    assert "buy milk" not in message.text
+    assert [type(block) for block in message.content].count(ImageContent) == 1
 
 
 def test_a_prompt_of_a_server_mentions_nothing(stage: Stage) -> None:

@@ -200,6 +200,7 @@ def test_an_image_that_is_named_goes_along_once_and_what_is_none_stays_a_name(tm
     assert [type(block) for block in message.content] == [TextContent, ImageContent]
     assert told == ["@no.png is no image that kaa knows; only its name is sent"]
     assert run(with_mentioned(workspace, message, unasked, told.append)) is message
+    assert Attachments().take_back(message) == said.text
 
 
 def test_a_text_outside_the_project_goes_along_and_one_inside_stays_a_name(tmp_path: Path) -> None:
@@ -213,6 +214,8 @@ def test_a_text_outside_the_project_goes_along_and_one_inside_stays_a_name(tmp_p
     assert message.text == f'see @{outside} and @notes.txt\n\n<file name="{outside}">\nERROR 42\n</file>'
     assert run(with_mentioned(workspace, message, unasked, told.append)) is message
     assert told == []
+    assert message.said.text == f"see @{outside} and @notes.txt"
+    assert Attachments().take_back(message) == message.said.text
 
 
 def test_a_path_that_cannot_be_attached_is_said(tmp_path: Path) -> None:

@@ -44,10 +44,10 @@ class McpMentions:
         Only what a person writes: a prompt of a server could mention resources of another one. And only what the server
         lists or has a template for: any other address could carry what the message says to the server.
         """
-        if message.origin != "person" or "@" not in message.text:
+        if message.origin != "person" or "@" not in message.said.text:
             return None
         added: list[UserContent] = []
-        for view, uri in self._mentioned(message.text):
+        for view, uri in self._mentioned(message.said.text):
             try:
                 added += await self._read(view, uri, context)
             except McpError as error:

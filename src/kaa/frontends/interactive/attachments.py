@@ -10,8 +10,10 @@ import shlex
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote, urlsplit
 
+import msgspec
+
 from kaa.builtin.images import ImageError, image_type, prepare_image
-from kaa.core.messages import ImageContent, UserMessage, user_message
+from kaa.core.messages import ImageContent, TextContent, UserMessage, user_message
 from kaa.ext.invocation import as_message
 from kaa.frontends.interactive.transcript.user_message import split_content
 from kaa.shell.attachments import AttachmentError, PermitSecret, attach, is_resource, missing
@@ -139,14 +141,15 @@ async def with_mentioned(
 ) -> UserMessage:
     """A message with the images that it names by `@`, and with the files outside the project.
 
-    Other files of the project stay names, for the model to read. So does what cannot be attached; the user learns why
-    if it was a path for certain.
+    They are marked as added, so that the message comes back as it was typed. Other files of the project stay names, for
+    the model to read. So does what cannot be attached; the user learns why if it was a path for certain.
 
     Args:
         tell: told, in a sentence, what was not attached.
     """
     text, images = split_content(message.content)
-    found, texts = list(images), [text]
+    known = {image.data for image in images}
+    found: list[TextContent | ImageContent] = []
     for path in mentioned(text):
         if is_resource(path):
             continue
@@ -163,15 +166,17 @@ async def with_mentioned(
                 tell(f"{error}; only its name is sent")
             continue
         if attached.image is not None:
-            if attached.image not in found:  # a message that was taken back has it already
-                found.append(attached.image)
+            if attached.image.data not in known:  # a message that was taken back has it already
+                known.add(attached.image.data)
+                found.append(msgspec.structs.replace(attached.image, added=True))
         elif not outside:  # only its name is that of an image
             tell(f"@{path} is no image that kaa knows; only its name is sent")
         elif attached.text not in text:
-            texts.append(attached.text)
-    if len(found) == len(images) and len(texts) == 1:
+            found.append(TextContent(f"\n{attached.text}", added=True))
+    if not found:
         return message
-    return user_message("\n\n".join(texts), tuple(found))
+    content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
+    return msgspec.structs.replace(message, content=(*content, *found))
 
 
 def _is_file_name(path: str, root: str) -> bool:
