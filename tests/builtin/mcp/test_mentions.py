@@ -116,7 +116,7 @@ def test_a_message_that_is_sent_again_gets_no_second_copy(stage: Stage) -> None:
 
 
 def test_a_file_that_goes_along_mentions_nothing(stage: Stage) -> None:
-    file = TextContent('<file name="/a">See @lib:note://shopping</file>', added=True)
+    file = TextContent('<file name="/a">See @lib:note://shopping now</file>', added=True)
 
     message = said(stage, UserMessage((TextContent("Read @/a and @lib:img://logo"), file)))
 
