@@ -60,6 +60,22 @@ async def _appears(path: Path) -> None:
             await asyncio.sleep(0.01)
 
 
+def test_what_pauses_the_others_has_a_limit_of_its_own(play: Play) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        ended = await workspace.watched(alone=lambda: None).run(_sh("sleep 1000", timeout=0.2))
+        assert ended.timed_out
+
+    play(scenario)
+
+
+def test_nothing_pauses_the_others_for_as_long_as_it_likes(play: Play) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        with pytest.raises(PermissionError, match="only in the foreground"):
+            await workspace.watched(alone=lambda: None).run_in_background(_sh("true"))
+
+    play(scenario)
+
+
 async def _grows(path: Path) -> None:
     await _appears(path)
     async with asyncio.timeout(HANG_SECONDS):

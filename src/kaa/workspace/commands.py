@@ -120,14 +120,16 @@ class CommandRunner:
         self._running.add(command)
         self._idle.clear()
         still = standstill()
+        can_be_paused = not self._only_reads and slot.hands.policy.mode == "workspace-write"
         try:
-            if not self._only_reads and slot.hands.policy.mode == "workspace-write":
+            if can_be_paused:
                 await still.admit(command, command.interruption)
             request = {**self._naming, "op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}
             request |= fields or {}
             await command.start(request)
             given()
-            return await command.run(cwd, timeout, lambda: waited() + still.seconds())
+            # What pauses the others has its own limit.
+            return await command.run(cwd, timeout, (lambda: waited() + still.seconds()) if can_be_paused else waited)
         finally:
             still.dismiss(command)
             if command.close():

@@ -71,6 +71,9 @@ _SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
 # What a policy makes the system answer; EXDEV and EBUSY come from names that are mounts.
 _MOUNTED = frozenset({errno.EROFS, errno.EBUSY})  # of these, what a mount is the reason for
 _PROTOCOLS = "GIT_ALLOW_PROTOCOL"
+_NOT_IN_BACKGROUND = (
+    "what uses git leaves the sandbox only in the foreground, since kaa pauses all that runs in the sandbox meanwhile"
+)
 _REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV})
 
 
@@ -546,6 +549,8 @@ class LocalWorkspace:
         )
 
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
+        if self._alone:
+            raise PermissionError(_NOT_IN_BACKGROUND)
         if not self._takes_input:
             command = msgspec.structs.replace(command, terminal=False)
         return self._processes.start(command, self._run_in_background, self._rights)
