@@ -51,8 +51,8 @@ def test_the_first_result_of_a_tool_brings_the_briefing_and_no_later_one(project
         "Project: Python (uv)",
         "Tests: `uv run pytest`",
         "Git: branch main, 2 files not committed",
-        "Files: pyproject.toml uv.lock",
         "Limits: 50,000 tokens for this run",
+        "Files: pyproject.toml uv.lock",
     ]
     assert len(briefing) / 4 < 150
     assert second.strip() == "two"

@@ -451,7 +451,8 @@ class Gate:
     def _last_objection(self, call: JudgedCall, verdict: Allowed) -> str | None:
         """Why a command that was to leave the sandbox does not, as files have changed since."""
         if verdict.offered:
-            objection = self._outside.objection(call)
+            # What it may lose was known when it was offered, and does not depend on files that change.
+            objection = self._outside.objection(msgspec.structs.replace(call, losses=()))
         else:
             objection = None if verdict.asked else self._outside.exposed(call) or self._outside.runs_writable(call)
         return None if objection is None else wording.not_offered(call.to_type, objection)
