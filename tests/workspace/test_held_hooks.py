@@ -5,14 +5,14 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from kaa.workspace.held_hooks import held_hooks
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import CommandRequest
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.patience import HANG_SECONDS
 
@@ -62,15 +62,15 @@ def _project(folder: Path, hooks_path: str, **files: str) -> Path:
 _PULL = ("git", "-c", "protocol.file.allow=always", "pull", "-q", "--rebase")
 
 
-def _run(folder: Path, *command: str) -> str:
+def _run(folder: Path, *command: str, **variables: str) -> str:
     """What a command says that runs while the hooks of the project are held. There is no guard beside it."""
 
     async def whole() -> str:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **variables}
         project = str(folder / "project")
-        async with held_hooks(environment, project, (project,), str(folder)) as variables:
+        async with held_hooks(environment, project, (project,), str(folder)) as held:
             process = await asyncio.create_subprocess_exec(
-                *command, cwd=project, env=variables, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+                *command, cwd=project, env=held, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
             )
             return (await process.communicate())[0].decode()
 
@@ -189,20 +189,38 @@ def test_a_folder_without_a_repository_needs_no_hooks(folder: Path) -> None:
     assert _run(folder, "echo", "ran") == "ran\n"
 
 
-@pytest.mark.usefixtures("mounts")
-def test_a_command_of_the_model_outside_the_sandbox_holds_them(folder: Path) -> None:
+def test_of_a_repository_of_another_user_git_says_what_to_do(folder: Path) -> None:
     project = _project(folder, "githooks")
-    _shell(project, _PLUMBING, "githooks/reference-transaction")
 
-    async def whole() -> None:
-        workspace = LocalWorkspace.start(str(project), env={"PATH": os.environ["PATH"], "HOME": str(folder)})
-        try:
-            if not (await workspace.sandbox.status()).confined:
-                pytest.skip("this machine cannot confine anything")
-            await workspace.watched().run(CommandRequest(_PULL, timeout=HANG_SECONDS))
-        finally:
-            await workspace.close()
+    with pytest.raises(OSError, match=f"git config --global --add safe.directory {project}"):
+        _run(folder, *_PULL, GIT_TEST_ASSUME_DIFFERENT_OWNER="1")
 
-    asyncio.run(whole())
 
-    assert _said(folder) == ""
+async def _outside(folder: Path, *command: str, alone: Callable[[], str | None] | None) -> CommandResult:
+    """How a command of the model ends outside the sandbox. `alone`: as for `LocalWorkspace.watched`."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    workspace = LocalWorkspace.start(str(folder / "project"), env=environment)
+    try:
+        if not (await workspace.sandbox.status()).confined:
+            pytest.skip("this machine cannot confine anything")
+        return await workspace.watched(alone=alone).run(CommandRequest(command, timeout=HANG_SECONDS))
+    finally:
+        await workspace.close()
+
+
+@pytest.mark.usefixtures("mounts")
+def test_git_of_the_model_outside_the_sandbox_holds_them(folder: Path) -> None:
+    _project(folder, "githooks")
+
+    result = asyncio.run(_outside(folder, "git", "config", "core.hooksPath", alone=lambda: None))
+
+    assert b"/hooks-" in result.tail
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_command_without_git_runs_whatever_git_says(folder: Path) -> None:
+    _shell(_project(folder, "githooks"), "echo '[broken' >>.git/config")
+
+    result = asyncio.run(_outside(folder, "echo", "ran", alone=None))
+
+    assert result.tail == b"ran\n"

@@ -93,11 +93,15 @@ def _of_project(environment: Mapping[str, str], root: str, written: Sequence[str
     if (git := host_programs(environment).find("git")) is None:
         return
     for top in dict.fromkeys((root, *(os.path.dirname(found.entry) for found in repositories.find(root)))):
-        lines = _answers(git, environment, top)
+        answer = _ask(git, environment, top)
+        lines = os.fsdecode(answer.stdout).splitlines() if answer.returncode == 0 else []
         if not lines and not (top == root and os.path.lexists(os.path.join(root, ".git"))):
             continue
         if len(lines) != _ANSWERS:  # it may at another moment, or a name holds a line feed
-            raise OSError(f"git does not say where the hooks of {top} are, so the command was not run")
+            reason = os.fsdecode(answer.stderr).strip()  # names the remedy for a repository of another user
+            raise OSError(
+                f"git does not say where the hooks of {top} are, so the command was not run. {reason}".rstrip()
+            )
         git_directory, common, hooks = (os.path.join(top, line) for line in lines)
         of_git = (git_directory, os.path.realpath(common))
         paths = [hooks]
@@ -110,10 +114,10 @@ def _of_project(environment: Mapping[str, str], root: str, written: Sequence[str
             yield _Hooks(git_directory, hooks, os.path.normpath(os.path.join(top, *names[:end])))
 
 
-def _answers(git: str, environment: Mapping[str, str], top: str) -> list[str]:
+def _ask(git: str, environment: Mapping[str, str], top: str) -> "subprocess.CompletedProcess[bytes]":
     nowhere = subprocess.DEVNULL
     try:
-        answer = subprocess.run(
+        return subprocess.run(
             [git, *_QUESTION],
             cwd=top,
             env=environment,
@@ -124,7 +128,6 @@ def _answers(git: str, environment: Mapping[str, str], top: str) -> list[str]:
         )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"git does not say where the hooks of {top} are") from error
-    return os.fsdecode(answer.stdout).splitlines() if answer.returncode == 0 else []
 
 
 def _hold(hooks: _Hooks, place: str) -> None:

@@ -501,7 +501,7 @@ class LocalWorkspace:
                         raise PermissionError(objection)
                     policy = self.sandbox.policy
                     env = _changed(await self._environment(command), {**self._variables, **command.env})
-                    if is_outside:
+                    if self._alone:  # it uses git
                         from kaa.workspace.held_hooks import held_hooks  # lazy: few commands leave the sandbox
 
                         holding = held_hooks(env, self._root, guarding.written, self._places.work)
