@@ -228,6 +228,21 @@ def test_git_connects_to_no_repository_on_this_machine_nor_do_its_submodules(pla
     play(scenario)
 
 
+def test_git_connects_to_hosts_with_what_the_user_has_for_them(play: Play, folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        tries = "git ls-remote codecommit::x; GIT_ALLOW_PROTOCOL= git ls-remote codecommit::x"
+        result = await _outside(workspace, tries)
+        assert result.tail.count(b"not allowed") == 1
+
+        own = {"GIT_ALLOW_PROTOCOL": "codecommit:file"}
+        command = CommandRequest(["sh", "-c", f"git ls-remote file:///nowhere; {tries}"], env=own, timeout=HANG_SECONDS)
+        result = await workspace.watched(alone=lambda: None).run(command)
+        assert result.tail.count(b"not allowed") == 2
+        assert b"'file' not allowed" in result.tail
+
+    play(scenario)
+
+
 def test_a_shell_that_starts_programs_all_the_time_stands_still_each_time(play: Play, folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         count = folder / "project" / "count"

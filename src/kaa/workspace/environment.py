@@ -1,7 +1,7 @@
 """The environment of commands: the user's own, without secrets and set for nobody sitting at the keyboard."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 # Patterns, not compiled: a conversation without commands needs none, and compiling takes a part of a start.
 # What keys of model providers and the like are called. `TOKENIZERS_PARALLELISM` is no token.
@@ -45,7 +45,7 @@ _WAYS_OUT_BEGIN = (
 )
 # With them bash reads a command otherwise than the judgement of it: `cd x` goes elsewhere, patterns match other files.
 _OF_BASH = frozenset({"BASHOPTS", "CDPATH", "GLOBIGNORE", "SHELLOPTS"})
-_GIT_SETTINGS = (
+_GIT_SETTINGS = (  # what commands may not write or do not see
     ("rerere.enabled", "false"),  # what it notes of resolved conflicts may not be written
     ("gc.worktreePruneExpire", "never"),  # to commands, worktrees elsewhere seem to be gone
 )
@@ -60,19 +60,19 @@ def command_environment(environment: Mapping[str, str], *, confined: bool) -> di
     kept = {name: value for name, value in environment.items() if name not in _OF_BASH and not is_secret(name)}
     if confined:
         kept = {name: value for name, value in kept.items() if not _leads_out(name)}
-        kept |= _for_git(kept)
+        kept |= git_settings(kept, _GIT_SETTINGS)
     return {**kept, **_UNATTENDED}
 
 
-def _for_git(environment: Mapping[str, str]) -> dict[str, str]:
-    """Have git leave alone what commands may not write or do not see."""
+def git_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Variables that add settings of git to those that an environment has."""
     count = environment.get("GIT_CONFIG_COUNT", "0")
     if not count.isdecimal():
         return {}  # git refuses to run anyway
-    settings = {"GIT_CONFIG_COUNT": str(int(count) + len(_GIT_SETTINGS))}
-    for number, (key, value) in enumerate(_GIT_SETTINGS, int(count)):
-        settings |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return settings
+    variables = {"GIT_CONFIG_COUNT": str(int(count) + len(settings))}
+    for number, (key, value) in enumerate(settings, int(count)):
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
 def _leads_out(name: str) -> bool:

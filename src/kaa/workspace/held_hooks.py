@@ -60,9 +60,10 @@ async def held_hooks(
     Raises:
         OSError: the hooks cannot be read, or git does not say where they are.
     """
+    from kaa.workspace.environment import git_settings  # lazy: without it, this file checks hooks
+
     hooks = await asyncio.to_thread(lambda: list(_of_project(environment, root, written)))
-    count = environment.get("GIT_CONFIG_COUNT", "0")
-    if not hooks or not count.isdecimal():  # then git refuses to run
+    if not hooks:
         yield {**environment}
         return
     own = tempfile.mkdtemp(prefix="hooks-", dir=work)
@@ -74,11 +75,8 @@ async def held_hooks(
             pattern = "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in one.git_directory)
             new_worktrees = f"{pattern}/worktrees/*"  # each of which has hooks of its own if their path is relative
             included |= dict.fromkeys((pattern, new_worktrees), f"{place}.config")
-        settings = {"GIT_CONFIG_COUNT": str(int(count) + len(included))}
-        for number, (pattern, path) in enumerate(included.items(), int(count)):
-            settings[f"GIT_CONFIG_KEY_{number}"] = f"includeIf.gitdir:{pattern}.path"
-            settings[f"GIT_CONFIG_VALUE_{number}"] = path
-        yield {**environment, **settings}
+        settings = [(f"includeIf.gitdir:{pattern}.path", path) for pattern, path in included.items()]
+        yield {**environment, **git_settings(environment, settings)}
     finally:
         await asyncio.to_thread(shutil.rmtree, own, ignore_errors=True)
 

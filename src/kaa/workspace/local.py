@@ -343,7 +343,7 @@ class LocalWorkspace:
         view = copy(self.unattended(links, start) if self.sandbox.confined else self.unconfined())
         view._watched_by, view._seen = self.sandbox if self.sandbox.confined else None, seen
         if alone and self.sandbox.confined:
-            view._alone, view._variables = alone, {**view._variables, **_to_hosts(self._own_environment)}
+            view._alone = alone
         return view
 
     def unattended(self, links: Links = "followed", start: Start = "project") -> "LocalWorkspace":
@@ -504,7 +504,7 @@ class LocalWorkspace:
                     if self._alone:  # it uses git
                         from kaa.workspace.held_hooks import held_hooks  # lazy: few commands leave the sandbox
 
-                        holding = held_hooks(env, self._root, guarding.written, self._places.work)
+                        holding = held_hooks(_to_hosts(env), self._root, guarding.written, self._places.work)
                         env = await stack.enter_async_context(holding)
                     ending = await self._runner.run(
                         command.argv,
@@ -870,8 +870,12 @@ def _changed(environment: Mapping[str, str], changes: Mapping[str, str | None]) 
 
 def _to_hosts(environment: Mapping[str, str]) -> dict[str, str]:
     """Have git connect to nothing on this machine: hooks of a repository here may be the model's, what it holds not."""
-    protocols = environment.get(_PROTOCOLS, "git:http:https:ssh").split(":")
-    return {_PROTOCOLS: ":".join(one for one in protocols if one != "file")}
+    from kaa.workspace.environment import git_settings  # lazy, as above
+
+    changed = {**environment, **git_settings(environment, [("protocol.file.allow", "never")])}
+    if _PROTOCOLS in changed:  # of the user, in the place of that setting
+        changed[_PROTOCOLS] = ":".join(one for one in changed[_PROTOCOLS].split(":") if one != "file")
+    return changed
 
 
 async def _permit_all(_files: int, _size: int) -> bool:
