@@ -141,6 +141,14 @@ def test_what_a_hook_is_a_link_to_is_held(folder: Path) -> None:
     assert _CHANGED in output
 
 
+def test_names_of_hooks_may_be_no_text(folder: Path) -> None:
+    _project(folder, os.fsdecode(b"caf\xe9"), **{os.fsdecode(b"caf\xe9/post-commit"): "echo own >>../canary\n"})
+
+    _run(folder, "git", "commit", "-q", "--allow-empty", "-m", "x")
+
+    assert _said(folder) == "own\n"
+
+
 def test_each_repository_in_the_project_has_its_own_hooks(folder: Path) -> None:
     project = _project(folder, "githooks", **{"githooks/post-commit": "echo outer >>../canary\n"})
     _shell(project, f"git init -q '[in]' && cd '[in]' && {_IDENTITY} && git config core.hooksPath hooks && mkdir hooks")

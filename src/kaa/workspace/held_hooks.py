@@ -135,11 +135,14 @@ def _hold(hooks: _Hooks, place: str) -> None:
     text = _HOOK.format(check=shlex.join(check), hooks=shlex.quote(hooks.directory))
     for name in os.listdir(hooks.directory) if os.path.isdir(hooks.directory) else ():
         if os.access(os.path.join(hooks.directory, name), os.X_OK):
-            with open(os.open(os.path.join(place, name), os.O_WRONLY | os.O_CREAT, 0o700), "w") as file:
-                file.write(text)
+            _write(os.path.join(place, name), text)
     quoted = place.replace("\\", "\\\\").replace('"', '\\"')
-    with open(f"{place}.config", "w") as file:
-        file.write(f'[core]\n\thooksPath = "{quoted}"\n')
+    _write(f"{place}.config", f'[core]\n\thooksPath = "{quoted}"\n')
+
+
+def _write(path: str, text: str) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o700), "wb") as file:
+        file.write(os.fsencode(text))  # names may be no UTF-8
 
 
 def _digest(folder: str) -> str:
