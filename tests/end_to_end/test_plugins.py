@@ -116,6 +116,7 @@ def test_a_server_reads_the_plugin_and_is_started_without_a_question(kaa: Kaa, s
 def test_the_project_that_kaa_tells_a_server_of_a_plugin_is_not_named_by_it(kaa: Kaa, server: ModelServer) -> None:
     entry = {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/server.py", "${CLAUDE_PLUGIN_ROOT}/s.json"]}
     look = '\n\ndef root(folder):\n    return folder if os.path.exists(os.path.join(folder, ".git")) else None\n'
+    look += '\n\nOURS = ("refs/core/src/tools.ts", os.path.join("build", "server.js"))\n'
     text = Path(mcp_server.__file__).read_text()
     assert "import os" in text
     installed(
@@ -124,10 +125,13 @@ def test_the_project_that_kaa_tells_a_server_of_a_plugin_is_not_named_by_it(kaa:
             ".mcp.json": json.dumps({"mcpServers": {"spy": entry}}),
             "server.py": text.replace('\nif __name__ == "__main__":', f'{look}\n\nif __name__ == "__main__":'),
             "s.json": json.dumps({"eras": ["legacy"], "fault": "spies"}),
+            "build/server.js": "",
         },
     )
     subprocess.run(["git", "init", "-q"], cwd=kaa.project, check=True)
-    (kaa.project / "app.py").write_text("")
+    for name in ("app.py", "server.js", "src/a.py"):
+        (kaa.project / name).parent.mkdir(exist_ok=True)
+        (kaa.project / name).write_text("")
     arguments = {"action": "call", "server": "tools-spy", "tool": "echo", "arguments": {"text": str(kaa.project)}}
     server.begin([call("mcp", **arguments), say("Done.")])
 

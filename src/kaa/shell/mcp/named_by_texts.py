@@ -25,6 +25,7 @@ from kaa.shell.mcp.place import ServerPlace
 _URL = re.compile(r"\b(?![a-z+.-]*\bfile:)[a-z][a-z+.-]*://[^\s'\"]+")
 # What stands before a name that is no part of a path and no literal, in a shell or in settings: `cd app`, `root: app`.
 _INTRODUCES = re.compile(r"""(?:(?:^|[\s;&|({])(?:cd|pushd|in|-(?!y\s|-yes\s)[\w-]+)\s+|[=:]\s*)["']?$""")
+_PLAIN = re.compile(r"(?<![\w$}])[\w.-]+(?:/[\w.-]+)*/$")  # behind names of folders
 _JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
 # Programs that work on any project read these.
 _READ = re.compile(r"(?:package(?:-lock)?|[tj]sconfig[\w.-]*|composer|deno|lerna|turbo|nx|renovate)\.json")
@@ -95,13 +96,16 @@ class _Read(NamedTuple):
         return pattern.search(self.content[max(0, start - _MAX_BEFORE) : start]) is not None
 
 
-def named_by_texts(texts: Sequence[OutsideText], given: Sequence[str], place: ServerPlace, base: str) -> Iterator[str]:
+def named_by_texts(
+    texts: Sequence[OutsideText], given: Sequence[str], place: ServerPlace, base: str, *, of_plugin: bool = False
+) -> Iterator[str]:
     """Links and real paths of what texts name as far as commands can write it: files, and folders with code in them.
 
     Args:
         given: words that the programs get, such as a path of a project.
+        of_plugin: the entry names nothing in the project: `src` in `./build/src` is no name of what is there.
     """
-    yield from _Naming(place, base, texts).found(given)
+    yield from _Naming(place, base, texts, of_plugin=of_plugin).found(given)
 
 
 def files_in_texts(texts: Sequence[OutsideText], place: ServerPlace, base: str) -> Iterator[str]:
@@ -112,12 +116,13 @@ def files_in_texts(texts: Sequence[OutsideText], place: ServerPlace, base: str) 
 class _Naming:
     """Names of folders that commands can write."""
 
-    def __init__(self, place: ServerPlace, base: str, texts: Sequence[OutsideText]) -> None:
+    def __init__(self, place: ServerPlace, base: str, texts: Sequence[OutsideText], *, of_plugin: bool = False) -> None:
         self._place = place
         self._texts = texts
         # Of `/tmp` and the like, every path on the machine has the name.
         self._roots = [one for one in place.writable() if one.count("/") > 1]
         self._near = [one for one in self._roots if place.can_write_now(one) or is_below(base, (one,))]
+        self._of_plugin = of_plugin
         self._folders: dict[str, None] = {}  # that texts or words name
         self._by_name: dict[str, list[tuple[list[str], str]]] = {}
         self._names = Names([one.content for one in texts], self._roots[:_MAX_SEARCHED])
@@ -269,11 +274,10 @@ class _Naming:
             is_imported = names.stands_behind(_IMPORTS, start)
             is_meant = count > 1 or is_file or is_imported or names.is_path(start, parts[number].end)
         elif folder in self._near:
-            is_meant = (
-                count > 1
-                or names.stands_behind(_JOINED, start)
-                or (is_file and not _READ.fullmatch(parts[number].name))
-            )
+            is_joined = names.stands_behind(_JOINED, start)
+            is_elsewhere = self._of_plugin and names.stands_behind(_PLAIN, start)
+            may_be_meant = is_joined or (is_file and not _READ.fullmatch(parts[number].name))
+            is_meant = count > 1 or (may_be_meant and not is_elsewhere)
         else:
             is_meant = count > 1 and is_file
         return path if is_meant and (is_named or not self._is_beside(names.text, folder, path)) else folder
@@ -282,8 +286,10 @@ class _Naming:
         """Whether the same path exists beside a text, which it rather means."""
         relative, beside = os.path.relpath(path, folder), os.path.dirname(text.path)
         for _ in range(3):  # a script in `src` or `build/bin` names what lies beside these
-            if os.path.exists(one := os.path.join(beside, relative)):
-                return not is_below(os.path.realpath(one), self._roots)
+            places = iglob(os.path.join(escape(beside), "*", escape(relative))) if self._of_plugin else ()
+            for one in (os.path.join(beside, relative), *islice(places, 1)):
+                if os.path.exists(one):
+                    return not is_below(os.path.realpath(one), self._roots)
             beside = os.path.dirname(beside)
         return False
 

@@ -187,7 +187,7 @@ class _Programs:
         lines = [OutsideText(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word]
         if self.texts or not is_container(words):
             texts = [*self.texts, *(() if is_container(words) else lines)]
-            yield from named_by_texts(texts, self._given, self._place, self._base)
+            yield from named_by_texts(texts, self._given, self._place, self._base, of_plugin=bool(self._line.told))
 
     def _files_of_folders(self) -> Iterator[tuple[str, bool]]:
         """The files of the folders that are executed, and of packages, also of those that are found meanwhile.
