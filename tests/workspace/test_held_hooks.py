@@ -141,6 +141,16 @@ def test_what_a_hook_is_a_link_to_is_held(folder: Path) -> None:
     assert _CHANGED in output
 
 
+def test_git_waits_for_little_before_each_hook(folder: Path) -> None:
+    _project(folder, "githooks", **{"githooks/post-commit": ""})
+    telling = 'sed "s/ -S / -S -X importtime /" "$(git config core.hooksPath)/post-commit" | sh'
+
+    loaded = {line.split("|")[-1].strip() for line in _run(folder, "sh", "-c", telling).splitlines()}
+
+    assert "hashlib" in loaded
+    assert not loaded & {"asyncio", "contextlib", "kaa", "re", "subprocess", "typing"}
+
+
 def test_names_of_hooks_may_be_no_text(folder: Path) -> None:
     _project(folder, os.fsdecode(b"caf\xe9"), **{os.fsdecode(b"caf\xe9/post-commit"): "echo own >>../canary\n"})
 

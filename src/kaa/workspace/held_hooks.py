@@ -1,25 +1,27 @@
 """Hooks of git that lie in the project: outside the sandbox, git runs none that has changed since the command began.
 
 With `core.hooksPath = githooks`, `git pull --rebase` writes hooks of the commits that it replays, which the model may
-have made, and runs them before the guard can look. So git gets hooks of kaa's own instead, which run this file.
+have made, and runs them before the guard can look. So git gets hooks of kaa's own instead, which run `hook_check`.
 """
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
-from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-_MOST_ENTRIES = 5_000  # the nearest ones of a folder of hooks
-_MOST_BYTES = 1024 * 1024  # of a file; of the rest, the size counts, and when it was changed
+from kaa.hands.confinement import repositories
+from kaa.hands.protected import is_protected
+from kaa.host.paths import is_below
+from kaa.host.programs import host_programs
+from kaa.workspace import hook_check
+from kaa.workspace.environment import git_settings
+
 _QUESTION = ("rev-parse", "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks")
 _ANSWERS = 3
 _SECONDS = 10.0
@@ -60,8 +62,6 @@ async def held_hooks(
     Raises:
         OSError: the hooks cannot be read, or git does not say where they are.
     """
-    from kaa.workspace.environment import git_settings  # lazy: without it, this file checks hooks
-
     hooks = await asyncio.to_thread(lambda: list(_of_project(environment, root, written)))
     if not hooks:
         yield {**environment}
@@ -83,11 +83,6 @@ async def held_hooks(
 
 def _of_project(environment: Mapping[str, str], root: str, written: Sequence[str]) -> Iterable[_Hooks]:
     """The hooks that commands could bring: git writes them into the project, or what links among them lead to."""
-    from kaa.hands.confinement import repositories  # lazy, all: without them, this file checks hooks
-    from kaa.hands.protected import is_protected
-    from kaa.host.paths import is_below
-    from kaa.host.programs import host_programs
-
     if (git := host_programs(environment).find("git")) is None:
         return
     for top in dict.fromkeys((root, *(os.path.dirname(found.entry) for found in repositories.find(root)))):
@@ -131,7 +126,15 @@ def _ask(git: str, environment: Mapping[str, str], top: str) -> "subprocess.Comp
 def _hold(hooks: _Hooks, place: str) -> None:
     """Make hooks that run those of a repository as long as these stay as they are, and their configuration."""
     os.mkdir(place)
-    check = (sys.executable, "-I", "-S", __file__, hooks.folder, _digest(hooks.folder), f"{place}.told")
+    check = (
+        sys.executable,
+        "-I",
+        "-S",
+        hook_check.__file__,
+        hooks.folder,
+        hook_check.digest(hooks.folder),
+        f"{place}.told",
+    )
     text = _HOOK.format(check=shlex.join(check), hooks=shlex.quote(hooks.directory))
     for name in os.listdir(hooks.directory) if os.path.isdir(hooks.directory) else ():
         if os.access(os.path.join(hooks.directory, name), os.X_OK):
@@ -143,44 +146,3 @@ def _hold(hooks: _Hooks, place: str) -> None:
 def _write(path: str, text: str) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o700), "wb") as file:
         file.write(os.fsencode(text))  # names may be no UTF-8
-
-
-def _digest(folder: str) -> str:
-    """Return a digest of what is in a folder and below it, or, of links, behind them."""
-    found, pending, seen = hashlib.sha256(), deque([folder]), 0
-    while pending and seen < _MOST_ENTRIES:
-        directory = pending.popleft()
-        for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else ():
-            seen += 1
-            path = os.path.join(directory, name)
-            if os.path.isdir(path) and not os.path.islink(path):
-                pending.append(path)
-            # A link to the same content may lead to where commands exchange it afterwards.
-            found.update(os.fsencode(f"{path}\0{os.path.realpath(path)}\0{_content(path)}\0"))
-    return found.hexdigest()
-
-
-def _content(path: str) -> str:
-    try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            return f"{status.st_mode:o}"
-        with open(path, "rb") as file:
-            content = hashlib.sha256(file.read(_MOST_BYTES)).hexdigest()
-        rest = (status.st_size, status.st_ctime_ns) if status.st_size > _MOST_BYTES else ()
-        return f"{status.st_mode:o} {content} {rest}"
-    except OSError as error:
-        return str(error.errno)
-
-
-def _check(folder: str, digest: str, told: str) -> int:
-    if _digest(folder) == digest:
-        return 0
-    with contextlib.suppress(FileExistsError):  # one command may run many hooks
-        os.close(os.open(told, os.O_CREAT | os.O_EXCL))
-        sys.stderr.write(f"kaa: {folder} has changed since this command began, so git runs no hook of it\n")
-    return 1
-
-
-if __name__ == "__main__":
-    sys.exit(_check(*sys.argv[1:]))
