@@ -129,9 +129,7 @@ class Outside:
 
         It brings commits, which the model can have made. Hooks are held while it runs.
         """
-        of_git = (words for words in commands if program_name(words[0] or "") == "git")
-        by_client = any(not _BRINGING_BY_CLIENT.isdisjoint(words) for words in commands)
-        if not by_client and all(words[1:2] in _BRINGING_NOTHING for words in of_git):
+        if not any(map(_may_bring, commands)):
             return None
         from kaa.hands.confinement import repositories  # lazy, both: few rules let git out
         from kaa.hands.confinement.named import NamedByConfiguration
@@ -162,3 +160,12 @@ class Outside:
         is_free = path is not None and await self._sandbox.can_remove_worktree(path)
         needs = tuple(need for need in call.needs if need.escalation != OUTSIDE)
         return msgspec.structs.replace(call, needs=needs) if is_free else call
+
+
+def _may_bring(words: Words) -> bool:
+    match program_name(words[0] or ""):
+        case "git":
+            return words[1:2] not in _BRINGING_NOTHING
+        case "gh" | "glab":
+            return not _BRINGING_BY_CLIENT.isdisjoint(words)
+    return False
