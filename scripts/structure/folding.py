@@ -33,6 +33,7 @@ _APART = {
     "kaa.frontends.lab.variants -> *": "a file's format",
     "kaa.shell.plugins.own_programs -> *": "judges command lines of hooks, without any plugin",
     "kaa.session.catalogue.database -> *": "hides SQLite",
+    "kaa.workspace.hook_check -> *": "a script, too, that loads little",
     "kaa.tui.selection -> *": "computes what is selected, without a screen",
 }
 
