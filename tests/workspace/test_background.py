@@ -24,6 +24,7 @@ from kaa.workspace.protocol import (
 )
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from tests.support.agents import run
+from tests.support.elsewhere import folder_elsewhere
 from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 
@@ -265,15 +266,14 @@ def test_what_runs_outside_the_sandbox_takes_no_input(local: RunLocal) -> None:
 
 
 @pytest.mark.usefixtures("mounts")
-def test_what_may_do_more_than_commands_may_now_takes_no_input(local: RunLocal, project: Path) -> None:
-    (added := project.with_name("added")).mkdir()
-
+def test_what_may_do_more_than_commands_may_now_takes_no_input(local: RunLocal) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         process = await workspace.run_in_background(CommandRequest(["cat"], terminal=True))
         await workspace.change(SandboxChange(mode="read-only"))
         assert not await workspace.processes.write(process.id, b"x\n")
-        await workspace.change(SandboxChange(mode="workspace-write", writable=(str(added),)))
-        assert await workspace.processes.write(process.id, b"x\n")
+        with folder_elsewhere() as added:
+            await workspace.change(SandboxChange(mode="workspace-write", writable=(str(added),)))
+            assert await workspace.processes.write(process.id, b"x\n")
 
     local(scenario, sandbox=SandboxOptions())
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ import pytest
 
 from kaa.workspace.local import LocalWorkspace
 from tests.support.agents import run
+from tests.support.elsewhere import folder_elsewhere
 from tests.support.toolbox import RecordedRun, Toolbox, text_of
 
 T = TypeVar("T")
@@ -20,6 +21,15 @@ T = TypeVar("T")
 def _logs_in_the_test_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that tools see as it is, and logs with it: they have temporary directories of their own."""
+    with folder_elsewhere() as folder:
+        (folder / "project").mkdir()
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        yield folder / "project"
 
 
 def with_tools(root: Path, work: Callable[[Toolbox], Awaitable[T]]) -> T:
@@ -117,10 +127,10 @@ def test_background_processes_are_stopped_and_said(tmp_path: Path) -> None:
     assert text.startswith("started\n\n[1 background process was stopped when the command ended.")
 
 
-def test_what_is_cut_of_the_output_is_in_the_log(tmp_path: Path) -> None:
+def test_what_is_cut_of_the_output_is_in_the_log(elsewhere: Path) -> None:
     recorded = RecordedRun()
 
-    result = with_tools(tmp_path, lambda tools: tools.call("bash", recorded, command="seq 1 3000"))
+    result = with_tools(elsewhere, lambda tools: tools.call("bash", recorded, command="seq 1 3000"))
 
     assert text_of(result).startswith("1\n2\n")
     assert "\n800\n[…]\n1801\n" in text_of(result)
@@ -129,19 +139,19 @@ def test_what_is_cut_of_the_output_is_in_the_log(tmp_path: Path) -> None:
     assert log.read_text().split() == [str(number) for number in range(1, 3001)]
 
 
-def test_a_long_output_takes_20_kilobytes(tmp_path: Path) -> None:
-    result = with_tools(tmp_path, lambda tools: tools.call("bash", command="seq -f 'the line with number %g' 1 3000"))
+def test_a_long_output_takes_20_kilobytes(elsewhere: Path) -> None:
+    result = with_tools(elsewhere, lambda tools: tools.call("bash", command="seq -f 'the line with number %g' 1 3000"))
 
     assert 18_000 < len(text_of(result)) < 21_000
     assert text_of(result).startswith("the line with number 1\n")
     assert "the line with number 3000\n\n[The first " in text_of(result)
 
 
-def test_a_long_output_that_is_short_without_its_colours_is_given_once(tmp_path: Path) -> None:
+def test_a_long_output_that_is_short_without_its_colours_is_given_once(elsewhere: Path) -> None:
     colours = "\\033[1;31;44m\\033[2m\\033[3m\\033[4m"
     command = f"for i in $(seq 700); do printf '{colours}line %s\\033[0m\\n' $i; done"
 
-    text = text_of(with_tools(tmp_path, lambda tools: tools.call("bash", command=command)))
+    text = text_of(with_tools(elsewhere, lambda tools: tools.call("bash", command=command)))
 
     shown = [line for line in text.splitlines() if line.startswith("line ")]
     assert len(shown) == len(set(shown)) > 400

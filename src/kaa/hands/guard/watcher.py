@@ -424,8 +424,9 @@ class Guard:
         """
         is_above = self._directories.is_only_above(subject)
         if before != items and (items if is_above else before and self._is_named_link(subject, items)):
-            # What other links, and the configuration, name by way of this one is something else now.
-            for other in tuple(self._baseline.subjects):
+            # What other links, and the configuration, name by way of this one is something else now. Configuration is
+            # looked at first: what is known to be on the way is guarded no further.
+            for other in sorted(self._baseline.subjects, key=lambda one: not (one.name and one.is_git)):
                 self._guard_led_to(other, self._baseline.of(other))
         self._guard_led_to(subject, items)
 
