@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kaa.core.messages import ImageContent, user_message
@@ -222,7 +223,7 @@ def test_what_was_sent_is_kept_with_its_images_until_something_else_does(session
 
 def test_what_a_session_has_of_a_draft_does_not_come_back(session: Path) -> None:
     store = MemoryStore("/project")
-    store.append(MessageEntry(message=user_message("one")))
+    store.append(MessageEntry(message=msgspec.structs.replace(user_message("one"), timestamp=1)))  # long before
     with seated(session.parent) as seat:
         keeper = _keeper(seat)
         keeper.begin(session, Draft())
