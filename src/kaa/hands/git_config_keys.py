@@ -15,7 +15,7 @@ _OF_GIT: Final = {
     "am": "keepcr messageid threeway",
     "apply": "ignorewhitespace whitespace",
     "author": "email name",
-    "blame": "blankboundary coloring date ignorerevsfile markignoredlines markunblamablelines showemail showroot",
+    "blame": "blankboundary coloring date markignoredlines markunblamablelines showemail showroot",
     "branch": "autosetupmerge autosetuprebase description merge pushremote rebase remote sort",
     "checkout": "defaultremote guess thresholdforparallelism workers",
     "clean": "requireforce",
@@ -24,7 +24,7 @@ _OF_GIT: Final = {
     "commitgraph": "changedpathsversion generationversion maxnewfilters readchangedpaths",
     "committer": "email name",
     "core": (
-        "abbrev alternaterefsprefixes attributesfile autocrlf bare bigfilethreshold checkroundtripencoding checkstat "
+        "abbrev alternaterefsprefixes autocrlf bare bigfilethreshold checkroundtripencoding checkstat "
         "commentchar commentstring commitgraph compression createobject deltabasecachelimit eol excludesfile filemode "
         "filesreflocktimeout fsmonitorhookversion fsync fsyncmethod fsyncobjectfiles hidedotfiles ignorecase "
         "ignorestat logallrefupdates loosecompression maxtreedepth multipackindex notesref packedgitlimit "
@@ -59,7 +59,7 @@ _OF_GIT: Final = {
         "maxcruftsize packrefs pruneexpire reflogexpire reflogexpireunreachable rerereresolved rerereunresolved "
         "worktreepruneexpire writecommitgraph"
     ),
-    "gpg": "allowedsignersfile format mintrustlevel revocationfile",
+    "gpg": "format mintrustlevel",
     "grep": "column extendedregexp fallbacktonoindex fullname linenumber patterntype threads",
     "gui": "commitmsgwidth diffcontext displayuntracked encoding geometry matchtrackingbranch trustmtime wmstate",
     "http": (
