@@ -110,7 +110,7 @@ def test_an_unknown_subcommand_is_told_with_those_there_are(group: str, capsys: 
         ("lab list --tasks missing", "missing: name a folder of tasks with --tasks DIR"),
         ("login missing", "there is no provider 'missing'"),
         ("sessions rename one", "kaa sessions rename needs NAME. Usage: "),
-        ("sessions show missing", "no session file or id that starts with 'missing' was found"),
+        ("sessions show missing", "no session file or id that starts or ends with 'missing' was found"),
         ("stats --days x", "kaa stats: argument --days: 'x' is not a whole number from 1 on. See kaa stats --help."),
         ("demo now", "kaa demo takes no argument 'now'. See kaa demo --help."),
         ("--plan missing/plan.md hi", "argument --plan: there is no folder 'missing': make it"),

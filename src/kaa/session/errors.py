@@ -97,7 +97,7 @@ class SessionNotFoundError(SessionError):
             listed = "\n".join(f"  {path}" for path in candidates[:_LISTED_CANDIDATES])
             message = f"'{wanted}' fits {len(candidates)} sessions; give more of the id, or a path:\n{listed}"
         else:
-            message = f"no session file or id that starts with '{wanted}' was found"
+            message = f"no session file or id that starts or ends with '{wanted}' was found"
         super().__init__(message)
         self.candidates = tuple(candidates)
 
